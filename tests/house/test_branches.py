@@ -42,32 +42,18 @@ ALLOWED = {
         "dataset.fields.inputs[network.encoder.positions_of()].holds == 'tokens'",
     ): "the same",
     (
-        "starter/learning_section.py",
+        "starter/columns.py",
         "FIELDS[slot.kind].holds == 'tokens'",
-    ): "it counts batches in tokens where there are any",
+    ): "numbers, dates and ids are no texts, and texts have pretrained vectors",
+    ("starter/columns.py", "FIELDS[slot.kind].holds == 'classes'"): "labels have few values",
     (
         "starter/candidates.py",
         "getattr(field, 'vectors', None)",
     ): "pretrained vectors have the size they have",
-    ("starter/write.py", "holds == 'tokens'"): "a starter recipe smooths texts that are written",
-    ("starter/write.py", "holds == 'classes'"): "and the relation of two sentences",
     (
-        "starter/text_settings.py",
+        "starter/sections.py",
         "'tokens' not in suggested",
     ): "a key that statistics suggest for texts",
-    (
-        "starter/text_settings.py",
-        "FIELDS[slot.kind].holds == 'tokens'",
-    ): "texts have pretrained vectors",
-    (
-        "starter/text_settings.py",
-        "FIELDS[task.output.kind].holds == 'tokens'",
-    ): "and texts that are written tied ones",
-    (
-        "starter/choose_columns.py",
-        "FIELDS[slot.kind].holds == 'tokens'",
-    ): "numbers, dates and ids are no texts",
-    ("starter/choose_columns.py", "FIELDS[slot.kind].holds == 'classes'"): "labels have few values",
     (
         "runs/explanation/sections.py",
         "isinstance(decoder, Generator)",

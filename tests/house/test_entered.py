@@ -1,7 +1,8 @@
-"""Whoever follows a training reads few files of the package: fewer than 46 are entered."""
+"""Whoever follows a command reads few files: a training enters fewer than 46, `new` fewer than 20."""
 
 import sys
 import threading
+from collections.abc import Callable
 from inspect import unwrap
 from pathlib import Path
 from types import FrameType
@@ -10,10 +11,12 @@ from typing import Any
 import pytest
 
 import sixjars
+import sixjars_runtime
 from sixjars import samples
 
-SOURCE = Path(sixjars.__file__).parent
+SOURCE, RUNTIME = (Path(package.__file__ or "").parent for package in (sixjars, sixjars_runtime))
 FEWER_THAN = 46
+FEWER_FOR_NEW = 20
 KERNELS = {"kernels/compiling.py", "kernels/compiled.py"}
 """What only stands in for torch operations is not counted, as the kernels for CUDA are not."""
 FEW = [
@@ -22,27 +25,28 @@ FEW = [
 ]
 
 
-def entered(recipe: str, out: Path) -> set[str]:
-    """The files that have a function which a training calls; what is called at import does not count."""
+def entered(work: Callable[[], object], *sources: Path) -> set[str]:
+    """The files of `sources` that have a function which some work calls; what is called at import does not count."""
     files = set()
 
     def note(frame: FrameType, event: str, _: Any) -> None:
         if event == "call" and frame.f_code.co_name != "<module>":
-            files.add(frame.f_code.co_filename)
+            files.add(Path(frame.f_code.co_filename))
 
     threading.setprofile(note)
     sys.setprofile(note)
     try:
-        sixjars.train(recipe, FEW, out=out, device="cpu")
+        work()
     finally:
         sys.setprofile(None)
         threading.setprofile(None)
-    inside = {file for file in files if file.startswith(str(SOURCE))}
-    return {
-        name
-        for name in (Path(file).relative_to(SOURCE).as_posix() for file in inside)
-        if name not in KERNELS
+    inside = {
+        file.relative_to(source).as_posix()
+        for source in sources
+        for file in files
+        if file.is_relative_to(source)
     }
+    return inside - KERNELS
 
 
 @pytest.mark.parametrize(
@@ -67,5 +71,28 @@ def test_a_training_enters_few_files(
     sixjars.train(recipe, FEW, out=tmp_path / "first", device="cpu")
     monkeypatch.setenv("SIXJARS_CACHE", str(tmp_path / "another cache"))
     monkeypatch.setattr(samples, "generate", unwrap(samples.generate))
-    files = entered(recipe, tmp_path / "second")
+    files = entered(
+        lambda: sixjars.train(recipe, FEW, out=tmp_path / "second", device="cpu"), SOURCE
+    )
     assert 30 < len(files) < FEWER_THAN, sorted(files)
+
+
+ROWS = {
+    "translation": ("en,de", ["the {} house {},das {} Haus {}", "a {} dog {},ein {} Hund {}"]),
+    "document_classification": ("text,label", ["it was {} {},good", "it was not {} {},bad"]),
+}
+
+
+@pytest.mark.parametrize("task", list(ROWS))
+def test_new_enters_few_files(task: str, tmp_path: Path) -> None:
+    """From a file of rows to a recipe, without what is not in it: no other format, kind of field or metric."""
+    header, rows = ROWS[task]
+    lines = [rows[number % 2].format(*["old", number] * 2) for number in range(60)]
+    data = tmp_path / "data.csv"
+    data.write_text("\n".join([header, *lines]), encoding="utf-8")
+    sixjars.new(tmp_path / "first.yaml", task=task, data=data)
+    files = entered(
+        lambda: sixjars.new(tmp_path / "second.yaml", task=task, data=data), SOURCE, RUNTIME
+    )
+    assert 10 < len(files) < FEWER_FOR_NEW, sorted(files)
+    assert not {name for name in files if name.startswith(("runs/", "evaluation/"))}

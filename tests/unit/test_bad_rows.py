@@ -14,89 +14,44 @@ from sixjars.errors import DataError
 
 from .rows import line_numbers, reading, rows_of
 
-BAD: dict[str, tuple[str, bytes, int, str]] = {
-    "too few columns": (
-        "a.tsv",
-        b"en\tde\na\tb\nc\nd\te\n",
-        3,
-        "has 1 column, but column 2 is asked for.",
-    ),
-    "empty line": ("a.tsv", b"en\tde\na\tb\n\nd\te\n", 3, "the line is empty."),
-    "empty text": ("a.tsv", b"en\tde\na\tb\nc\t\nd\te\n", 3, "column 'de' is empty."),
-    "white text": (
-        "a.tsv",
-        "en\tde\na\tb\n \u3000\tc\nd\te\n".encode(),
-        3,
-        "column 'en' is empty.",
-    ),
-    "no UTF-8": (
-        "a.tsv",
-        b"en\tde\na\tb\nc\td\x81\nd\te\n",
-        3,
-        "byte 4 of the line (0x81) is not UTF-8; save the file as UTF-8.",
-    ),
-    "csv, few": (
-        "a.csv",
-        b'en,de\n"a\n\n",b\n"c"\nd,e\n',
-        5,
-        "has 1 column, but column 2 is asked for.",
-    ),
-    "csv, empty": ("a.csv", b'en,de\n"a\n",b\nc,""\nd,e\n', 4, "column 'de' is empty."),
-    "json, no key": (
-        "a.jsonl",
-        b'{"en": "a", "de": "b"}\n{"en": "c", "x": {}}\n{"en": "d", "de": "e"}\n',
-        2,
-        "column 'de' is unknown. Known: en, x.",
-    ),
-    "json, broken": (
-        "a.jsonl",
-        b'{"en": "a", "de": "b"}\n{"en": c\n{"en": "d", "de": "e"}\n',
-        2,
+FEW = "has 1 column, but column 2 is asked for."
+TSV: dict[str, tuple[bytes, str]] = {
+    "too few columns": (b"c", FEW),
+    "empty line": (b"", "the line is empty."),
+    "empty text": (b"c\t", "column 'de' is empty."),
+    "white text": (" \u3000\tc".encode(), "column 'en' is empty."),
+    "no UTF-8": (b"c\td\x81", "byte 4 of the line (0x81) is not UTF-8; save the file as UTF-8."),
+}
+JSON: dict[str, tuple[bytes, str]] = {
+    "no key": (b'{"en": "c", "x": {}}', "column 'de' is unknown. Known: en, x."),
+    "broken": (
+        b'{"en": c',
         "is not JSON: Expecting value at column 8; each line is one object.",
     ),
-    "json, array": (
-        "a.jsonl",
-        b'{"en": "a", "de": "b"}\n["c"]\n{"en": "d", "de": "e"}\n',
-        2,
+    "array": (
+        b'["c"]',
         'is JSON, but not an object; each line is one object, like {"text": "..."}.',
     ),
-    "json, null": (
-        "a.jsonl",
-        b'{"en": "a", "de": "b"}\n{"en": "c", "de": null}\n{"en": "d", "de": "e"}\n',
-        2,
-        "column 'de' has no value.",
-    ),
-    "json, list": (
-        "a.jsonl",
-        b'{"en": "a", "de": "b"}\n{"en": "c", "de": ["x"]}\n{"en": "d", "de": "e"}\n',
-        2,
-        "column 'de' holds a list, not text.",
-    ),
-    "json, object": (
-        "a.jsonl",
-        b'{"en": "a", "de": "b"}\n{"en": "c", "de": {"x": 1}}\n{"en": "d", "de": "e"}\n',
-        2,
-        "column 'de' holds an object, not text.",
-    ),
-    "json, empty line": (
-        "a.jsonl",
-        b'{"en": "a", "de": "b"}\n \n{"en": "d", "de": "e"}\n',
-        2,
-        "the line is empty.",
-    ),
-    "json, surrogate": (
-        "a.jsonl",
-        b'{"en": "a", "de": "b"}\n{"en": "c", "de": "\\ud800"}\n{"en": "d", "de": "e"}\n',
-        2,
+    "null": (b'{"en": "c", "de": null}', "column 'de' has no value."),
+    "list": (b'{"en": "c", "de": ["x"]}', "column 'de' holds a list, not text."),
+    "object": (b'{"en": "c", "de": {"x": 1}}', "column 'de' holds an object, not text."),
+    "empty line": (b" ", "the line is empty."),
+    "surrogate": (
+        b'{"en": "c", "de": "\\ud800"}',
         "column 'de' holds half a character (a lone surrogate), which is no text.",
     ),
-    "json, deep": (
-        "a.jsonl",
-        b'{"en": "a", "de": "b"}\n' + b"[" * 200_000 + b'\n{"en": "d", "de": "e"}\n',
-        2,
-        "is not JSON that can be read: too many brackets inside brackets.",
-    ),
+    "deep": (b"[" * 200_000, "is not JSON that can be read: too many brackets inside brackets."),
 }
+BAD: dict[str, tuple[str, bytes, int, str]] = {
+    "csv, few": ("a.csv", b'en,de\n"a\n\n",b\n"c"\nd,e\n', 5, FEW),
+    "csv, empty": ("a.csv", b'en,de\n"a\n",b\nc,""\nd,e\n', 4, "column 'de' is empty."),
+}
+"""Between two good rows, a bad one: file, content, line and sentence."""
+for name, (row, sentence) in TSV.items():
+    BAD[name] = ("a.tsv", b"en\tde\na\tb\n" + row + b"\nd\te\n", 3, sentence)
+for name, (row, sentence) in JSON.items():
+    rows_of_json = (b'{"en": "a", "de": "b"}', row, b'{"en": "d", "de": "e"}\n')
+    BAD[f"json, {name}"] = ("a.jsonl", b"\n".join(rows_of_json), 2, sentence)
 
 
 @pytest.mark.parametrize(("name", "content", "line", "sentence"), BAD.values(), ids=BAD)

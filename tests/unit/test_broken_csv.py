@@ -10,8 +10,10 @@ from sixjars.data.tables.delimited import records_of
 from sixjars.data.tables.rows import RowFault
 from sixjars.errors import DataError
 from sixjars.recipe.sections import DataSettings
-from sixjars.starter.write import started
 from tests.conftest import Call
+
+from .starters import LABELS, Start
+from .starters import start as start
 
 UNCLOSED = "a quotation mark opens a field here and is never closed; close it, or double it."
 GOOD = [f'Re: {row},"the bill, number {row}, is ready",{"ab"[row % 2]}' for row in range(60)]
@@ -65,44 +67,36 @@ def test_other_lines_behind_a_field_that_is_never_closed(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("at", [0, 30, 60])
-def test_a_starter_recipe_keeps_quotes(at: int, tmp_path: Path) -> None:
+def test_a_starter_recipe_keeps_quotes(at: int, start: Start, tmp_path: Path) -> None:
     data = written(tmp_path, ["subject,text,label", *GOOD[:at], OPEN, *GOOD[at:]])
-    made = started(tmp_path / "a.yaml", task="document_classification", data=data)
-    recipe = made.path.read_text()
-    assert "quotes:" not in recipe
-    assert "delimiter:" not in recipe
-    assert "on_bad_row: skip" in recipe
-    [note] = [note for note in made.notes if "bad row" in note]
+    starter = start(LABELS, data)
+    assert "quotes:" not in starter.text
+    assert "delimiter:" not in starter.text
+    assert "on_bad_row: skip" in starter.text
+    [note] = [note for note in starter.notes if "bad row" in note]
     assert note.startswith(f"{data}: 1 bad row was skipped. Line {at + 2}: ")
-    assert note.endswith(UNCLOSED) == (
-        at > 0
-    )  # what a row looks like is not known at the beginning
+    # what a row looks like is not known at the beginning
+    assert note.endswith(UNCLOSED) == (at > 0)
 
 
-def test_quotation_marks_that_are_letters(tmp_path: Path) -> None:
+def test_quotation_marks_that_are_letters(start: Start, tmp_path: Path) -> None:
     lines = [
-        f'"{row}" is what he said,{"ab"[row % 2]}' if row % 9 == 0 else f"{row} it is,a"
-        for row in range(60)
+        f'"{n}" is what he said,{"ab"[n % 2]}' if n % 9 == 0 else f"{n} it is,a" for n in range(60)
     ]
-    made = started(
-        tmp_path / "a.yaml",
-        task="document_classification",
-        data=written(tmp_path, ["text,label", *lines]),
-    )
-    assert "quotes: false" in made.path.read_text()
+    assert "quotes: false" in start(LABELS, written(tmp_path, ["text,label", *lines])).text
 
 
 @pytest.mark.parametrize("bad", [6, 7])
-def test_a_starter_recipe_that_does_not_skip_says_so(bad: int, tmp_path: Path) -> None:
-    data = written(tmp_path, ["subject,text,label", *GOOD, *["Re: x,,a"] * bad])
-    made = started(tmp_path / "a.yaml", task="document_classification", data=data)
+def test_a_starter_recipe_that_does_not_skip_says_so(
+    bad: int, start: Start, tmp_path: Path
+) -> None:
+    starter = start(LABELS, written(tmp_path, ["subject,text,label", *GOOD, *["Re: x,,a"] * bad]))
     sentence = (
         f"{bad} bad rows to 60 good ones are more than 10%, so the recipe does not skip them (on_bad_row: error): "
         "training stops at the first. Mend them, or write `on_bad_row: skip` to train without them."
     )
-    assert (sentence in made.notes) == (bad > 6)
-    assert made.stops == (bad > 6)
-    assert f"on_bad_row: {'skip' if bad == 6 else 'error'}" in made.path.read_text()
+    assert (sentence in starter.notes) == starter.stops == (bad > 6)
+    assert f"on_bad_row: {'skip' if bad == 6 else 'error'}" in starter.text
 
 
 @pytest.mark.parametrize("bad", [6, 7])
@@ -128,7 +122,9 @@ INSIDE = "a delimiter inside a text ends it"
 @pytest.mark.parametrize(
     ("marks", "why"), [("\u201c\u201d", CURLY), ("\u201e\u201c", CURLY), ("''", INSIDE)]
 )
-def test_rows_that_are_wider_than_the_header(marks: str, why: str, tmp_path: Path) -> None:
+def test_rows_that_are_wider_than_the_header(
+    marks: str, why: str, start: Start, tmp_path: Path
+) -> None:
     wide = [f"Re: {row},{marks[0]}well, it is ready{marks[1]},a" for row in range(7)]
     data = written(tmp_path, ["subject,text,label", *PLAIN, *wide])
     settings = DataSettings(train="unused")
@@ -140,7 +136,7 @@ def test_rows_that_are_wider_than_the_header(marks: str, why: str, tmp_path: Pat
         "them with `data.quotes: true`, or choose another delimiter."
     )
     assert found.notes == (sentence,)
-    assert sentence in started(tmp_path / "a.yaml", task="document_classification", data=data).notes
+    assert sentence in start(LABELS, data).notes
     numbered = settings.model_copy(update={"header": True})
     assert read(str(data), {"source": 2, "label": 3}, settings=numbered).notes == (sentence,)
 

@@ -12,7 +12,7 @@ import pyarrow.parquet
 import pytest
 
 from sixjars.errors import DataError
-from sixjars.starter.data_facts import found_in
+from sixjars.starter.facts import facts_of
 from sixjars.tasks import TASKS
 
 RANDOM = Random(0)
@@ -43,7 +43,7 @@ def test_a_damaged_gzip_file(damage: str, name: str, tmp_path: Path) -> None:
     path = tmp_path / name
     path.write_bytes(DAMAGE[damage](gzip.compress(ROWS)))
     with pytest.raises(DataError) as caught:
-        found_in(TASKS["translation"], path)
+        facts_of(TASKS["translation"], path)
     assert str(caught.value).startswith(f"{path}")
     assert len(str(caught.value).splitlines()) == 1
 
@@ -64,7 +64,7 @@ def test_parquet_that_is_not_utf8_in_its_first_row(tmp_path: Path) -> None:
         pyarrow.table({"source": broken_text(b"\xe9vilgoodfine"), "target": ["a", "b", "c"]}), path
     )
     with pytest.raises(DataError) as caught:
-        found_in(TASKS["translation"], path)
+        facts_of(TASKS["translation"], path)
     assert str(caught.value).startswith(f"{path} is not a Parquet file or is damaged: ")
 
 
@@ -73,5 +73,5 @@ def test_parquet_that_is_not_utf8_in_another_row(tmp_path: Path) -> None:
     pyarrow.parquet.write_table(
         pyarrow.table({"source": broken_text(b"good\xe9vilfine"), "target": ["a", "b", "c"]}), path
     )
-    found = found_in(TASKS["translation"], path)
+    found = facts_of(TASKS["translation"], path)
     assert (found.rows, found.texts["source"]) == (2, ["good", "fine"])

@@ -2,37 +2,24 @@
 
 import gzip
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sixjars.data.tables import Examples, read
+from sixjars.data.tables import Examples
 from sixjars.data.tables import rows as reading_rows
-from sixjars.errors import DataError
-from sixjars.recipe.data import Column, Files
-from sixjars.recipe.sections import DataSettings
+from sixjars.recipe.data import Column
 from sixjars_runtime.text.segments import segments_of
+
+from .rows import readers
 
 TURNS: dict[str, Column] = {"source": "turns", "target": "turns"}
 GOOD = {"turns": ["Hello?", "Speaking.", "This is Ann."]}
 Row = tuple[Any, ...]
 
 
-def reading(
-    folder: Path, files: Files = "a.jsonl", columns: Mapping[str, Column] = TURNS, **more: Any
-) -> Examples:
-    given = {"folder": str(folder), "train": "unused", "format": "dialogs", **more}
-    return read(files, columns, settings=DataSettings.model_validate(given))
-
-
-def message(
-    folder: Path, files: Files = "a.jsonl", columns: Mapping[str, Column] = TURNS, **more: Any
-) -> str:
-    with pytest.raises(DataError) as caught:
-        reading(folder, files, columns, **more)
-    return str(caught.value)
+reading, message = readers(TURNS, format="dialogs")
 
 
 def rows(examples: Examples) -> list[Row]:

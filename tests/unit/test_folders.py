@@ -2,18 +2,15 @@
 
 import os
 import zipfile
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from sixjars.data.tables import Examples, read
-from sixjars.errors import DataError
-from sixjars.recipe.data import Column, Files
-from sixjars.recipe.sections import DataSettings
+from sixjars.recipe.data import Column
 from sixjars_runtime.images import IMAGE_ENDINGS
 from sixjars_runtime.videos import VIDEO_ENDINGS
+
+from .rows import readers, with_lines
 
 IMAGES: dict[str, Column] = {"image": "image", "label": "label"}
 VIDEOS: dict[str, Column] = {"video": "video", "label": "label"}
@@ -40,25 +37,7 @@ WANTED = [
 VIDEO_ROWS = [("dog/moves.gif", "dog", "1"), ("dog/walk.mp4", "dog", "2")]
 
 
-def reading(
-    folder: Path, files: Files, columns: Mapping[str, Column] = IMAGES, **more: Any
-) -> Examples:
-    settings = DataSettings.model_validate(
-        {"folder": str(folder), "train": "unused", "format": "folders", **more}
-    )
-    return read(files, columns, settings=settings)
-
-
-def rows(examples: Examples) -> list[tuple[str, ...]]:
-    return list(
-        zip(*(map(str, column.to_pylist()) for column in examples.table.columns), strict=True)
-    )
-
-
-def message(folder: Path, files: Files, columns: Mapping[str, Column] = IMAGES, **more: Any) -> str:
-    with pytest.raises(DataError) as caught:
-        reading(folder, files, columns, **more)
-    return str(caught.value)
+reading, message = readers(IMAGES, format="folders")
 
 
 def laid_out(folder: Path, place: str, names: list[str]) -> Path:
@@ -79,10 +58,10 @@ def laid_out(folder: Path, place: str, names: list[str]) -> Path:
 def test_a_folder_for_each_label(place: str, tmp_path: Path) -> None:
     path = laid_out(tmp_path, place, NAMES)
     found = reading(tmp_path, place)
-    assert (rows(found), found.skipped, found.where) == (WANTED, 0, str(path))
-    assert rows(reading(tmp_path, place, VIDEOS)) == VIDEO_ROWS
-    assert rows(reading(tmp_path, place, filter={"label": "cat"})) == WANTED[1:4]
-    labels = rows(reading(tmp_path, place, {"label": "label"}))
+    assert (with_lines(found), found.skipped, found.where) == (WANTED, 0, str(path))
+    assert with_lines(reading(tmp_path, place, VIDEOS)) == VIDEO_ROWS
+    assert with_lines(reading(tmp_path, place, filter={"label": "cat"})) == WANTED[1:4]
+    labels = with_lines(reading(tmp_path, place, {"label": "label"}))
     assert [label for label, _ in labels] == ["a cat", "cat", "cat", "cat", "dog", "dog"]
 
 
@@ -91,7 +70,7 @@ def test_a_label_may_be_a_link(tmp_path: Path) -> None:
     path = laid_out(tmp_path, "train", ["cat/1.jpg"])
     (path / "dog").symlink_to(elsewhere)
     (elsewhere / "round").symlink_to(path)
-    assert [row[0] for row in rows(reading(tmp_path, "train"))] == [
+    assert [row[0] for row in with_lines(reading(tmp_path, "train"))] == [
         "cat/1.jpg",
         "dog/1.jpg",
         "dog/deep/2.jpg",
@@ -106,7 +85,7 @@ def test_a_file_without_a_label(place: str, tmp_path: Path) -> None:
         == f"{path}, file 2: 'cover.jpg' lies in no folder, so it has no label."
     )
     found = reading(tmp_path, place, on_bad_row="skip")
-    assert (rows(found), found.skipped) == (
+    assert (with_lines(found), found.skipped) == (
         [("cat/1.jpg", "cat", "1"), ("dog/1.jpg", "dog", "3")],
         1,
     )
@@ -123,7 +102,7 @@ def test_a_name_that_is_no_text(tmp_path: Path) -> None:
         == f"{path}, file 2: the name 'cat/2\\udcff.jpg' is not UTF-8; rename the file."
     )
     found = reading(tmp_path, "train", on_bad_row="skip")
-    assert (rows(found), found.skipped) == ([("cat/1.jpg", "cat", "1")], 1)
+    assert (with_lines(found), found.skipped) == ([("cat/1.jpg", "cat", "1")], 1)
 
 
 HELP = "put the files of each label into a folder with its name."

@@ -2,43 +2,20 @@
 
 import gzip
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sixjars.data.tables import Examples, read
-from sixjars.errors import DataError
 from sixjars.recipe.data import Column, Files
-from sixjars.recipe.sections import DataSettings
+
+from .rows import readers, with_lines
 
 CAPTIONS: dict[str, Column] = {"image": "image", "target": "caption"}
-Row = tuple[str, ...]
 
 
-def reading(
-    folder: Path, files: Files, kind: str, columns: Mapping[str, Column] = CAPTIONS, **more: Any
-) -> Examples:
-    settings = DataSettings.model_validate(
-        {"folder": str(folder), "train": "unused", "format": kind, **more}
-    )
-    return read(files, columns, settings=settings)
-
-
-def rows(examples: Examples) -> list[Row]:
-    """The texts of each row, and its line in words."""
-    return list(
-        zip(*(map(str, column.to_pylist()) for column in examples.table.columns), strict=True)
-    )
-
-
-def message(
-    folder: Path, files: Files, kind: str, columns: Mapping[str, Column] = CAPTIONS, **more: Any
-) -> str:
-    with pytest.raises(DataError) as caught:
-        reading(folder, files, kind, columns, **more)
-    return str(caught.value)
+reading, message = readers(CAPTIONS, format="coco")
+of_flickr, refused_flickr = readers(CAPTIONS, format="flickr8k")
 
 
 # COCO
@@ -64,15 +41,15 @@ def coco(
 @pytest.mark.parametrize("name", ["a.json", "a.json.gz"])
 def test_coco(name: str, tmp_path: Path) -> None:
     path = coco(tmp_path, name=name)
-    found = reading(tmp_path, name, "coco")
+    found = reading(tmp_path, name)
     wanted = [
         ("five ❤.jpg", "a five", "1"),
         ("seven.jpg", "a 7", "2"),
         ("five ❤.jpg", "five again", "3"),
     ]
-    assert (rows(found), found.skipped, found.where) == (wanted, 0, str(path))
-    assert rows(reading(tmp_path, name, "coco", filter={"image": "seven.jpg"})) == wanted[1:2]
-    assert rows(reading(tmp_path, name, "coco", {"target": "caption"}))[2] == ("five again", "3")
+    assert (with_lines(found), found.skipped, found.where) == (wanted, 0, str(path))
+    assert with_lines(reading(tmp_path, name, filter={"image": "seven.jpg"})) == wanted[1:2]
+    assert with_lines(reading(tmp_path, name, {"target": "caption"}))[2] == ("five again", "3")
 
 
 def test_coco_agrees_with_its_own_library(
@@ -90,7 +67,7 @@ def test_coco_agrees_with_its_own_library(
         (theirs.loadImgs(one["image_id"])[0]["file_name"], one["caption"])
         for one in theirs.loadAnns(theirs.getAnnIds())
     ]
-    assert [row[:2] for row in rows(reading(tmp_path, "a.json", "coco"))] == wanted
+    assert [row[:2] for row in with_lines(reading(tmp_path, "a.json"))] == wanted
 
 
 BAD_ANNOTATIONS: dict[str, tuple[Any, str]] = {
@@ -129,9 +106,9 @@ def test_bad_annotations(annotation: Any, sentence: str, tmp_path: Path) -> None
         {"id": 9, "file_name": ["a", "b"]},
     ]
     path = coco(tmp_path, images, [ANNOTATIONS[0], annotation, ANNOTATIONS[2]])
-    assert message(tmp_path, "a.json", "coco") == f"{path}, annotation 2: {sentence}"
-    found = reading(tmp_path, "a.json", "coco", on_bad_row="skip")
-    assert ([row[2] for row in rows(found)], found.skipped) == (["1", "3"], 1)
+    assert message(tmp_path, "a.json") == f"{path}, annotation 2: {sentence}"
+    found = reading(tmp_path, "a.json", on_bad_row="skip")
+    assert ([row[2] for row in with_lines(found)], found.skipped) == (["1", "3"], 1)
 
 
 @pytest.mark.parametrize(
@@ -149,7 +126,7 @@ def test_bad_annotations(annotation: Any, sentence: str, tmp_path: Path) -> None
 def test_what_is_not_coco(content: bytes, reason: str, tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     path.write_bytes(content)
-    assert message(tmp_path, "a.json", "coco", on_bad_row="skip") == (
+    assert message(tmp_path, "a.json", on_bad_row="skip") == (
         f"{path} {reason}; it must be one object with the lists 'images' and 'annotations'."
     )
 
@@ -157,22 +134,20 @@ def test_what_is_not_coco(content: bytes, reason: str, tmp_path: Path) -> None:
 def test_coco_errors(tmp_path: Path) -> None:
     path = coco(tmp_path, [*IMAGES, {"id": 5, "file_name": "other.jpg"}])
     assert (
-        message(tmp_path, "a.json", "coco")
+        message(tmp_path, "a.json")
         == f"{path}: two images have the id 5: 'five ❤.jpg' and 'other.jpg'."
     )
-    assert message(tmp_path, {"captions": "a", "images": "b"}, "coco") == (
+    assert message(tmp_path, {"captions": "a", "images": "b"}) == (
         "Format coco is one .json file, but files are given for captions, images; name one file."
     )
-    assert message(tmp_path, "a.json", "coco", {"target": "captoin"}) == (
+    assert message(tmp_path, "a.json", {"target": "captoin"}) == (
         f"{path}: column 'captoin' is unknown. Did you mean 'caption'? Known: caption, image."
     )
-    assert "column 'split' is unknown" in message(
-        tmp_path, "a.json", "coco", filter={"split": "train"}
-    )
-    assert "column '1' is unknown" in message(tmp_path, "a.json", "coco", {"target": 1})
-    assert message(tmp_path, "b.json", "coco") == f"{tmp_path / 'b.json'} does not exist."
+    assert "column 'split' is unknown" in message(tmp_path, "a.json", filter={"split": "train"})
+    assert "column '1' is unknown" in message(tmp_path, "a.json", {"target": 1})
+    assert message(tmp_path, "b.json") == f"{tmp_path / 'b.json'} does not exist."
     coco(tmp_path, annotations=[])
-    assert message(tmp_path, "a.json", "coco") == f"{path} has no rows."
+    assert message(tmp_path, "a.json") == f"{path} has no rows."
 
 
 # Flickr8k
@@ -198,13 +173,13 @@ def test_flickr8k(tmp_path: Path) -> None:
         ("a.jpg", "An a\twith a tab", "3"),
         ("c#1.jpg", "C", "4"),
     ]
-    alone = reading(tmp_path, "tokens.txt", "flickr8k")
-    assert (rows(alone), alone.where) == (wanted, str(captions))
-    assert rows(reading(tmp_path, {"captions": "tokens.txt"}, "flickr8k")) == wanted
-    some = reading(tmp_path, PAIR, "flickr8k")
-    assert (rows(some), some.skipped) == ([wanted[0], wanted[1], wanted[3]], 0)
+    alone = of_flickr(tmp_path, "tokens.txt")
+    assert (with_lines(alone), alone.where) == (wanted, str(captions))
+    assert with_lines(of_flickr(tmp_path, {"captions": "tokens.txt"})) == wanted
+    some = of_flickr(tmp_path, PAIR)
+    assert (with_lines(some), some.skipped) == ([wanted[0], wanted[1], wanted[3]], 0)
     assert some.where == f"{captions} + {images}"
-    assert rows(reading(tmp_path, PAIR, "flickr8k", filter={"image": "c#1.jpg"})) == wanted[3:]
+    assert with_lines(of_flickr(tmp_path, PAIR, filter={"image": "c#1.jpg"})) == wanted[3:]
 
 
 @pytest.mark.parametrize(
@@ -220,9 +195,9 @@ def test_flickr8k(tmp_path: Path) -> None:
 @pytest.mark.parametrize("files", ["tokens.txt", PAIR], ids=["alone", "pair"])
 def test_bad_captions(line: str, sentence: str, files: Files, tmp_path: Path) -> None:
     captions, _ = flickr(tmp_path, f"b.jpg#0\tB\n{line}\nb.jpg#2\tB\n", "b.jpg\n")
-    assert message(tmp_path, files, "flickr8k") == f"{captions}, line 2: {sentence}"
-    found = reading(tmp_path, files, "flickr8k", on_bad_row="skip")
-    assert ([row[2] for row in rows(found)], found.skipped) == (["1", "3"], 1)
+    assert refused_flickr(tmp_path, files) == f"{captions}, line 2: {sentence}"
+    found = of_flickr(tmp_path, files, on_bad_row="skip")
+    assert ([row[2] for row in with_lines(found)], found.skipped) == (["1", "3"], 1)
 
 
 def test_images_without_captions(tmp_path: Path) -> None:
@@ -230,27 +205,30 @@ def test_images_without_captions(tmp_path: Path) -> None:
         tmp_path, "b.jpg#0\tB\nwrong\nd.jpg#0\t\n", "b.jpg\nlost.jpg\nd.jpg\n"
     )
     images.write_bytes(images.read_bytes() + b"\xff.jpg\n")
-    found = reading(tmp_path, PAIR, "flickr8k", on_bad_row="skip")
-    assert (rows(found), found.skipped) == ([("b.jpg", "B", "1")], 4)  # line 2 of both files is bad
+    found = of_flickr(tmp_path, PAIR, on_bad_row="skip")
+    assert (with_lines(found), found.skipped) == (
+        [("b.jpg", "B", "1")],
+        4,
+    )  # line 2 of both files is bad
     captions.write_text("b.jpg#0\tB\nd.jpg#0\tD\n")
     assert (
-        message(tmp_path, PAIR, "flickr8k")
+        refused_flickr(tmp_path, PAIR)
         == f"{images}, line 2: 'lost.jpg' has no caption in {captions}."
     )
     images.write_bytes(b"b.jpg\n\xff.jpg\n")
-    assert message(tmp_path, PAIR, "flickr8k") == (
+    assert refused_flickr(tmp_path, PAIR) == (
         f"{images}, line 2: byte 1 of the line (0xff) is not UTF-8; save the file as UTF-8."
     )
 
 
 def test_flickr8k_errors(tmp_path: Path) -> None:
     captions, _ = flickr(tmp_path)
-    assert message(tmp_path, {"captions": "tokens.txt", "image": "train.txt"}, "flickr8k") == (
+    assert refused_flickr(tmp_path, {"captions": "tokens.txt", "image": "train.txt"}) == (
         "Format flickr8k: file 'image' is unknown. Did you mean 'images'? Known: captions, images."
     )
-    assert message(tmp_path, {"images": "train.txt"}, "flickr8k") == (
+    assert refused_flickr(tmp_path, {"images": "train.txt"}) == (
         "Format flickr8k needs the file 'captions'; 'images' only says which of them are wanted."
     )
-    assert message(tmp_path, PAIR, "flickr8k", {"target": "text"}) == (
+    assert refused_flickr(tmp_path, PAIR, {"target": "text"}) == (
         f"{captions}: column 'text' is unknown. Known: caption, image."
     )

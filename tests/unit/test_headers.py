@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from sixjars.data.tables.headers import has_header, may_have_header
+from sixjars.data.tables.dialect import header_verdict
 from tests.conftest import Call
 
 WORDS = "turn set open close play stop send find the a lamp door song mail house of in at my your".split()
@@ -55,8 +55,7 @@ COUNTED = [[f"{n}", *row, "" if n % 9 else "проверить"] for n, row in e
     ],
 )
 def test_names_above_sentences(first: list[str], below: Pairs) -> None:
-    assert has_header([first, *below])
-    assert not may_have_header([first, *below])
+    assert header_verdict([first, *below]) == "yes"
 
 
 @pytest.mark.parametrize(
@@ -80,8 +79,7 @@ def test_names_above_sentences(first: list[str], below: Pairs) -> None:
     ],
 )
 def test_a_first_pair_is_no_header(first: list[str], below: Pairs) -> None:
-    assert not has_header([first, *below])
-    assert not may_have_header([first, *below])
+    assert header_verdict([first, *below]) == "no"
 
 
 @pytest.mark.parametrize(
@@ -99,8 +97,7 @@ def test_a_first_pair_is_no_header(first: list[str], below: Pairs) -> None:
     ],
 )
 def test_some_first_rows_are_not_clear(first: list[str], below: Pairs) -> None:
-    assert not has_header([first, *below])
-    assert may_have_header([first, *below])
+    assert header_verdict([first, *below]) == "unclear"
 
 
 def write(path: Path, rows: Pairs) -> Path:
@@ -168,9 +165,10 @@ REVIEWS = [
     ],
 )
 def test_names_may_end_with_a_mark_above_numbers(first: list[str], below: Pairs) -> None:
-    assert has_header([first, *below])
+    assert header_verdict([first, *below]) == "yes"
 
 
 def test_sentences_are_no_names_even_above_numbers() -> None:
-    assert not has_header([["Go.", "Geh."], *sentences()])
-    assert may_have_header([["Good lamp.", "unrated"], *([row[3], row[4]] for row in REVIEWS)])
+    assert header_verdict([["Go.", "Geh."], *sentences()]) == "no"
+    reviews = [[row[3], row[4]] for row in REVIEWS]
+    assert header_verdict([["Good lamp.", "unrated"], *reviews]) == "unclear"

@@ -2,7 +2,6 @@
 
 import json
 import sys
-from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -11,42 +10,17 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from sixjars.data.tables import Examples, read
-from sixjars.errors import DataError
-from sixjars.recipe.data import Column, Files
-from sixjars.recipe.sections import DataSettings
+from sixjars.recipe.data import Column
 from sixjars_runtime.text.segments import text_of_labels, text_of_segments
+
+from .rows import readers, with_lines
 
 CAPTIONS: dict[str, Column] = {"image": "image", "target": "caption"}
 MANY = ("target",)
 Row = tuple[str, ...]
 
 
-def reading(
-    folder: Path,
-    files: Files,
-    columns: Mapping[str, Column] = CAPTIONS,
-    many: Collection[str] = (),
-    as_text: Mapping[str, Callable[[object], str]] = {},
-    **more: Any,
-) -> Examples:
-    settings = DataSettings(folder=str(folder), train="unused", **more)
-    return read(files, columns, settings=settings, many=many, as_text=as_text)
-
-
-def rows(examples: Examples) -> list[Row]:
-    """The texts of each row, and its line in words."""
-    return list(
-        zip(*(map(str, column.to_pylist()) for column in examples.table.columns), strict=True)
-    )
-
-
-def message(
-    folder: Path, files: Files, columns: Mapping[str, Column] = CAPTIONS, **more: Any
-) -> str:
-    with pytest.raises(DataError) as caught:
-        reading(folder, files, columns, **more)
-    return str(caught.value)
+reading, message = readers(CAPTIONS)
 
 
 def test_a_list_is_as_many_rows(tmp_path: Path) -> None:
@@ -63,8 +37,11 @@ def test_a_list_is_as_many_rows(tmp_path: Path) -> None:
         ("b.jpg", "alone", "2"),
         ("c.jpg", "last", "3"),
     ]
-    assert rows(reading(tmp_path, "a.jsonl", many=MANY)) == wanted
-    assert rows(reading(tmp_path, "a.jsonl", many=MANY, filter={"caption": "two"})) == wanted[1:2]
+    assert with_lines(reading(tmp_path, "a.jsonl", many=MANY)) == wanted
+    assert (
+        with_lines(reading(tmp_path, "a.jsonl", many=MANY, filter={"caption": "two"}))
+        == wanted[1:2]
+    )
     path = tmp_path / "a.jsonl"
     assert (
         message(tmp_path, "a.jsonl") == f"{path}, line 1: column 'caption' holds a list, not text."
@@ -78,7 +55,7 @@ def test_a_list_is_as_many_rows(tmp_path: Path) -> None:
 def test_lists_in_two_columns_are_all_pairs(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"q": ["1", "2"], "a": ["x", "y"]}\n')
     found = reading(tmp_path, "a.jsonl", {"source": "q", "target": "a"}, many=("source", "target"))
-    assert rows(found) == [("1", "x", "1"), ("1", "y", "1"), ("2", "x", "1"), ("2", "y", "1")]
+    assert with_lines(found) == [("1", "x", "1"), ("1", "y", "1"), ("2", "x", "1"), ("2", "y", "1")]
 
 
 @pytest.mark.parametrize(
@@ -106,7 +83,7 @@ def test_bad_lists(value: str, sentence: str, tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text(good + f'{{"image": "b.jpg", "caption": {value}}}\n' + good)
     assert message(tmp_path, "a.jsonl", many=MANY) == f"{tmp_path / 'a.jsonl'}, line 2: {sentence}"
     found = reading(tmp_path, "a.jsonl", many=MANY, on_bad_row="skip")
-    assert (rows(found), found.skipped) == ([("g.jpg", "one", "1"), ("g.jpg", "one", "3")], 1)
+    assert (with_lines(found), found.skipped) == ([("g.jpg", "one", "1"), ("g.jpg", "one", "3")], 1)
 
 
 def test_an_empty_text_in_a_list_is_left_out_alone(tmp_path: Path) -> None:
@@ -116,7 +93,7 @@ def test_an_empty_text_in_a_list_is_left_out_alone(tmp_path: Path) -> None:
         == f"{tmp_path / 'a.jsonl'}, line 1: column 'caption' is empty."
     )
     found = reading(tmp_path, "a.jsonl", many=MANY, on_bad_row="skip")
-    assert (rows(found), found.skipped) == ([("a.jpg", "one", "1"), ("a.jpg", "two", "1")], 1)
+    assert (with_lines(found), found.skipped) == ([("a.jpg", "one", "1"), ("a.jpg", "two", "1")], 1)
 
 
 TABLES: dict[str, tuple[Any, list[Any]]] = {
@@ -136,7 +113,10 @@ def test_lists_in_parquet(kind: Any, texts: list[Any], tmp_path: Path) -> None:
     pyarrow.parquet.write_table(table_of_lists(kind, texts), tmp_path / "a.parquet")
     found = reading(tmp_path, "a.parquet", many=MANY, on_bad_row="skip")
     one, two = map(str, texts)
-    assert (rows(found), found.skipped) == ([("a", one, "1"), ("a", two, "1"), ("c", one, "3")], 3)
+    assert (with_lines(found), found.skipped) == (
+        [("a", one, "1"), ("a", two, "1"), ("c", one, "3")],
+        3,
+    )
     path = tmp_path / "a.parquet"
     assert (
         message(tmp_path, "a.parquet", many=MANY)
@@ -176,7 +156,7 @@ def test_lists_from_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     module.load_dataset = lambda *_, **__: Dataset()  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "datasets", module)
     found = reading(tmp_path, "hf:some", many=MANY)
-    assert rows(found) == [
+    assert with_lines(found) == [
         ("a", "one", "1"),
         ("a", "two", "1"),
         ("a", "one", "2"),
@@ -187,7 +167,7 @@ def test_lists_from_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def test_unknown_boxes_may_be_empty(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_text("image\tcaption\tplaces\na\tb\t\nc\td\t0:0,0,1,1\n")
     found = reading(tmp_path, "a.tsv", {**CAPTIONS, "boxes": "places"})
-    assert [row[2] for row in rows(found)] == ["", "0:0,0,1,1"]
+    assert [row[2] for row in with_lines(found)] == ["", "0:0,0,1,1"]
 
 
 # A list that is one value
@@ -212,19 +192,17 @@ def test_a_list_as_text_is_one_text(tmp_path: Path) -> None:
     columns: dict[str, Column] = {**CAPTIONS, "label": "labels"}
     as_text = {"target": text_of_segments, "label": text_of_labels}
     wanted = [("a", "one and\ntwo\n3\ntrue", "x, y", "1"), ("b", "plain\nstays", "x, y", "2")]
-    assert rows(reading(tmp_path, "a.jsonl", columns, as_text=as_text)) == wanted
-    assert rows(reading(tmp_path, "a.jsonl", columns, MANY, as_text)) == wanted
-    assert (
-        rows(reading(tmp_path, "a.jsonl", columns, as_text=as_text, filter={"labels": "x, y"}))
-        == wanted
-    )
-    assert len(rows(reading(tmp_path, "a.jsonl", columns, MANY, {"label": text_of_labels}))) == 5
+    for more in ({}, {"many": MANY}, {"filter": {"labels": "x, y"}}):
+        found = reading(tmp_path, "a.jsonl", columns, **{"as_text": as_text, **more})
+        assert with_lines(found) == wanted
+    alone = {"label": text_of_labels}
+    assert len(with_lines(reading(tmp_path, "a.jsonl", columns, many=MANY, as_text=alone))) == 5
 
 
 def test_as_text_and_many_beside_each_other(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"image": ["a", "b"], "caption": ["one", "two"]}\n')
     found = reading(tmp_path, "a.jsonl", many=MANY, as_text={"image": text_of_segments})
-    assert rows(found) == [("a\nb", "one", "1"), ("a\nb", "two", "1")]
+    assert with_lines(found) == [("a\nb", "one", "1"), ("a\nb", "two", "1")]
 
 
 @pytest.mark.parametrize(
@@ -253,7 +231,7 @@ def test_bad_lists_as_text(value: str, sentence: str, tmp_path: Path) -> None:
         == f"{tmp_path / 'a.jsonl'}, line 2: {sentence}"
     )
     found = reading(tmp_path, "a.jsonl", as_text=AS_TEXT, on_bad_row="skip")
-    assert (rows(found), found.skipped) == ([("g", "one", "1"), ("g", "one", "3")], 1)
+    assert (with_lines(found), found.skipped) == ([("g", "one", "1"), ("g", "one", "3")], 1)
 
 
 @pytest.mark.parametrize(("kind", "texts"), TABLES.values(), ids=TABLES)
@@ -262,7 +240,7 @@ def test_lists_as_text_in_parquet(kind: Any, texts: list[Any], tmp_path: Path) -
     pyarrow.parquet.write_table(table_of_lists(kind, texts), path)
     found = reading(tmp_path, "a.parquet", many=MANY, as_text=AS_TEXT, on_bad_row="skip")
     one, two = map(str, texts)
-    assert (rows(found), found.skipped) == ([("a", f"{one}\n{two}", "1"), ("c", one, "3")], 3)
+    assert (with_lines(found), found.skipped) == ([("a", f"{one}\n{two}", "1"), ("c", one, "3")], 3)
     sentence = "column 'caption' holds an empty list."
     assert message(tmp_path, "a.parquet", as_text=AS_TEXT) == f"{path}, row 2: {sentence}"
 
@@ -284,7 +262,7 @@ def test_lists_in_lists_are_for_the_caller(tmp_path: Path) -> None:
     )
     for name in (*kinds, "c.jsonl"):
         found = reading(tmp_path, name, as_text={"target": nested})
-        assert rows(found) == [("a", "0.5,1.25 2.0,3.0", "1"), ("b", "4.0,5.0", "2")]
+        assert with_lines(found) == [("a", "0.5,1.25 2.0,3.0", "1"), ("b", "4.0,5.0", "2")]
         told = "1: column 'caption' holds a list with a list in it; it may hold texts alone."
         assert message(tmp_path, name, as_text=AS_TEXT).endswith(told)
 
@@ -300,7 +278,7 @@ def test_lists_as_text_from_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     module = ModuleType("datasets")
     module.load_dataset = lambda *_, **__: Dataset()  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "datasets", module)
-    assert rows(reading(tmp_path, "hf:some", as_text=AS_TEXT)) == [
+    assert with_lines(reading(tmp_path, "hf:some", as_text=AS_TEXT)) == [
         ("a", "one\ntwo", "1"),
         ("a", "one\ntwo", "2"),
     ]
@@ -308,4 +286,4 @@ def test_lists_as_text_from_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_a_backslash_in_a_table_of_lines_stays(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_text("image\tcaption\na\tone\\ntwo\n")
-    assert rows(reading(tmp_path, "a.tsv", as_text=AS_TEXT)) == [("a", "one\\ntwo", "2")]
+    assert with_lines(reading(tmp_path, "a.tsv", as_text=AS_TEXT)) == [("a", "one\\ntwo", "2")]

@@ -5,13 +5,13 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import sixjars
-from sixjars.data.text.wordllama import is_installed
 from sixjars.errors import DataError, LearningError
 from sixjars.model.build import build
 from sixjars.progress import Reporter
@@ -84,6 +84,12 @@ class Track:
     def clock(self) -> float:
         return self.now
 
+    def race(self, file: Path, reporter: Reporter | None = None, **settings: Any) -> Race:
+        """A race of ten minutes, unless told otherwise."""
+        minutes = settings.pop("minutes", 10)
+        vars(self).update(settings)
+        return race(file, minutes=minutes, clock=self.clock, reporter=reporter or Reporter())
+
     def fit(
         self, run: Any, *, resume: bool, reporter: Any, enough: Callable[[], bool], **rest: Any
     ) -> None:
@@ -109,6 +115,16 @@ class Track:
         reporter.validated({"step": step, "epoch": 1.0, "loss": loss}, is_best=True)
 
 
+def failing(error: BaseException | type[BaseException], name: str = "", step: int = 0) -> Any:
+    """What stops every candidate, or one of this name from a step on."""
+
+    def stops(candidate: str, at: int) -> None:
+        if candidate == (name or candidate) and at >= step:
+            raise error
+
+    return stops
+
+
 CANDIDATES: dict[str, dict[str, Any]] = {
     "starter": {},
     "b": {"model.decoder.size": 32},
@@ -126,32 +142,26 @@ def track(monkeypatch: pytest.MonkeyPatch) -> Track:
 
 
 def test_the_better_half_goes_on_and_the_best_is_written(starter: Path, track: Track) -> None:
-    track.slope = {"c": 0.05, "b": 0.02}
     before, kept = read_text(starter), Kept()
-    result = race(starter, minutes=10, clock=track.clock, reporter=kept)
+    result = track.race(starter, kept, slope={"c": 0.05, "b": 0.02})
     assert (result.winner, result.metric, result.better) == ("c", "loss", "lower")
     assert [row["candidate"] for row in result.rows] == ["c", "b", "starter", "d"]
     assert [row["state"] for row in result.rows] == ["racing", "racing", "dropped", "dropped"]
     assert not track.left_behind
     assert 540 <= track.now <= 600  # ten minutes, with the last validation
-    assert track.made["c"] == pytest.approx(
-        3 * track.made["d"], rel=0.1
-    )  # a quarter of half the time, then half of it
+    # a quarter of half the time, then half of it
+    assert track.made["c"] == pytest.approx(3 * track.made["d"], rel=0.1)
     assert kept.lines[0].startswith("round 1 of 2, starter: loss ")
-    assert [line.partition(":")[0] for line in kept.lines[4:]] == [
-        "round 2 of 2, b",
-        "round 2 of 2, c",
-    ]
+    second = ["round 2 of 2, b", "round 2 of 2, c"]
+    assert [line.partition(":")[0] for line in kept.lines[4:]] == second
     assert "round 2 of 2, c, seconds" in kept.shown
-    text = read_text(starter)
+    comments = [line for line in read_text(starter).splitlines() if "#" in line]
+    ours = [line for line in comments if line.startswith(("# Race ", "#         "))]
     assert read_recipe(str(starter)).learning.rate == 0.002
-    assert "# Race    c is the best of 4 candidates after 10 min, by loss." in text
-    assert any(line.startswith("#         starter  loss ") for line in text.splitlines())
-    assert [line for line in before.splitlines() if "#" in line] == [
-        line
-        for line in text.splitlines()
-        if "#" in line and "# Race " not in line and "#         " not in line
-    ]
+    assert "# Race    c is the best of 4 candidates after 10 min, by loss." in ours
+    assert any(line.startswith("#         starter  loss ") for line in ours)
+    others = [line for line in comments if line not in ours]
+    assert others == [line for line in before.splitlines() if "#" in line]
     assert result.notes[1] == (
         "the scores are of the validation set, which chose the winner, so its score is a little too good; the test set "
         "was not scored."
@@ -159,83 +169,71 @@ def test_the_better_half_goes_on_and_the_best_is_written(starter: Path, track: T
 
 
 def test_one_slow_candidate_takes_no_time_of_the_others(starter: Path, track: Track) -> None:
-    track.seconds, track.slope = {"b": 200.0}, {"d": 0.05}
-    result = race(starter, minutes=10, clock=track.clock, reporter=Reporter())
+    assert track.race(starter, seconds={"b": 200.0}, slope={"d": 0.05}).winner == "d"
     assert track.now <= 610
-    assert result.winner == "d"
     assert track.made["b"] == 1
     assert track.made["d"] > 1000
 
 
-def test_who_reads_the_data_for_all_leaves_time_for_all(starter: Path, track: Track) -> None:
-    track.reading, track.slope = {"starter": 60.0}, {"b": 0.9, "c": 0.8}
-    race(starter, minutes=10, clock=track.clock, reporter=Reporter())
-    assert track.made["starter"] > 0.4 * track.made["d"]
-    assert track.made["d"] > 500
-    assert track.now <= 600
-
-
-def test_a_reading_as_long_as_a_round_leaves_time_for_all(starter: Path, track: Track) -> None:
-    """It is taken from all rounds; before, the others made one update each, which decided who stayed."""
-    track.reading, track.slope = {"starter": 300.0}, {"b": 0.9, "c": 0.8}
-    race(starter, minutes=10, clock=track.clock, reporter=Reporter())
-    assert track.made["d"] > 250
-    assert track.made["starter"] > 250
+@pytest.mark.parametrize(("seconds", "least"), [(60.0, 500), (300.0, 250)])
+def test_who_reads_the_data_for_all_leaves_time_for_all(
+    seconds: float, least: int, starter: Path, track: Track
+) -> None:
+    """As long as a round: before, the others made one update each, which decided who stayed."""
+    track.race(starter, reading={"starter": seconds}, slope={"b": 0.9, "c": 0.8})
+    assert track.made["starter"] > max(0.4 * track.made["d"], 250 if seconds > 100 else 0)
+    assert track.made["d"] > least
     assert track.now <= 600
 
 
 def test_time_that_one_leaves_is_for_all_rounds(starter: Path, track: Track) -> None:
     """Candidates that end at once do not make the last one's training of a round longer than the first one's."""
-    track.ends = {"b": 1, "c": 1}
-    race(starter, minutes=10, clock=track.clock, reporter=Reporter())
+    track.race(starter, ends={"b": 1, "c": 1})
     assert track.made["d"] < 1.5 * track.made["starter"]
 
 
 def test_ctrl_c_writes_the_best_so_far(starter: Path, track: Track) -> None:
-    def stops(name: str, step: int) -> None:
-        if name == "d" and step == 5:
-            raise KeyboardInterrupt
-
-    track.stops, track.slope = stops, {"b": 0.05}
-    result = race(starter, minutes=10, clock=track.clock, reporter=Reporter())
+    result = track.race(starter, stops=failing(KeyboardInterrupt, "d", 5), slope={"b": 0.05})
     assert result.winner == "b"
     assert result.notes[0].startswith("stopped by Ctrl-C; b is the best of 4 candidates after ")
     assert read_recipe(str(starter)).model.decoder["size"] == 32
 
 
-def test_stopped_before_anybody_was_scored(starter: Path, track: Track) -> None:
-    def stops(name: str, step: int) -> None:
-        raise KeyboardInterrupt
+FAULT = LearningError("the loss is no longer a number.")
 
-    track.stops = stops
+
+@pytest.mark.parametrize(
+    ("error", "stopped", "note"),
+    [
+        (
+            KeyboardInterrupt,
+            True,
+            "stopped by Ctrl-C before any candidate was scored, so the starter recipe stays.",
+        ),
+        (
+            TrialPruned,
+            False,
+            "no candidate was scored in time, so the starter recipe stays; give more --minutes.",
+        ),
+        (
+            FAULT,
+            False,
+            "every candidate failed, so the starter recipe stays; the first one: the loss is no longer a number.",
+        ),
+    ],
+)
+def test_without_any_score_the_recipe_stays(
+    error: Any, stopped: bool, note: str, starter: Path, track: Track
+) -> None:
     values = values_from(starter)[0]
-    result = race(starter, minutes=10, clock=track.clock, reporter=Reporter())
-    assert (result.winner, result.stopped, result.notes) == (
-        None,
-        True,
-        ("stopped by Ctrl-C before any candidate was scored, so the starter recipe stays.",),
-    )
+    result = track.race(starter, stops=failing(error))
+    assert (result.winner, result.stopped, result.notes) == (None, stopped, (note,))
     assert values_from(starter)[0] == values
-
-
-def test_nobody_was_scored_in_time(starter: Path, track: Track) -> None:
-    def stops(name: str, step: int) -> None:
-        raise TrialPruned
-
-    track.stops = stops
-    result = race(starter, minutes=10, clock=track.clock, reporter=Reporter())
-    assert (result.winner, result.stopped, result.notes) == (
-        None,
-        False,
-        ("no candidate was scored in time, so the starter recipe stays; give more --minutes.",),
-    )
 
 
 def test_few_updates_say_little(starter: Path, track: Track) -> None:
     """The recipe plans a validation every 33 updates."""
-    track.slope = {"starter": 0.9}
-    result = race(starter, minutes=0.3, clock=track.clock, reporter=Reporter())
-    assert result.notes[1] == (
+    assert track.race(starter, minutes=0.3, slope={"starter": 0.9}).notes[1] == (
         "2 of 4 candidates did not get as far as the first validation that its recipe plans, so the scores say little; "
         "give more --minutes."
     )
@@ -243,34 +241,17 @@ def test_few_updates_say_little(starter: Path, track: Track) -> None:
 
 
 def test_a_candidate_that_fails_does_not_win(starter: Path, track: Track) -> None:
-    def stops(name: str, step: int) -> None:
-        if name == "b" and track.now > 400:
-            raise LearningError("the loss is no longer a number.")
-
-    track.stops, track.slope = stops, {"b": 0.9, "starter": 0.02}
-    result = race(starter, minutes=10, clock=track.clock, reporter=Reporter())
+    """It fails in the second round, the best so far."""
+    result = track.race(
+        starter, stops=failing(FAULT, "b", 1_500), slope={"b": 0.9, "starter": 0.02}
+    )
     assert result.winner == "starter"
     assert result.rows[-1]["candidate"] == "b"
     assert result.lines[-1] == "b        failed: the loss is no longer a number."
 
 
-def test_all_that_fail_alike(starter: Path, track: Track) -> None:
-    def stops(name: str, step: int) -> None:
-        raise LearningError("the loss is no longer a number.")
-
-    track.stops = stops
-    before = values_from(starter)[0]
-    result = race(starter, minutes=10, clock=track.clock, reporter=Reporter())
-    assert result.winner is None
-    assert result.notes == (
-        "every candidate failed, so the starter recipe stays; the first one: the loss is no longer a number.",
-    )
-    assert values_from(starter)[0] == before
-
-
 def test_a_training_that_ended_by_itself_waits_for_the_others(starter: Path, track: Track) -> None:
-    track.ends, track.slope = {"c": 100}, {"c": 0.9}
-    result = race(starter, minutes=10, clock=track.clock, reporter=Reporter())
+    result = track.race(starter, ends={"c": 100}, slope={"c": 0.9})
     assert result.winner == "c"
     assert (track.made["c"], result.rows[0]["state"]) == (100, "finished")
     assert max(track.made.values()) > 3000  # whoever was second had the rest
@@ -293,17 +274,16 @@ def test_higher_is_better_where_the_metric_says_so(
         real(run, reporter=reporter, **rest)
 
     monkeypatch.setattr(racing, "fit", fit)
-    track.slope = {"c": 0.05, "d": 0.06, "b": 0.0001, "starter": 0.0001}
-    result = race(starter, minutes=10, clock=track.clock, reporter=Reporter())
+    slope = {"c": 0.05, "d": 0.06, "b": 0.0001, "starter": 0.0001}
+    result = track.race(starter, slope=slope)
     assert (result.better, result.rows[0]["score"]) == ("higher", 1.0)
     assert result.winner == "d"  # of equal scores by the loss
 
 
 def test_a_recipe_that_cross_validates_races_on_one_part(tmp_path: Path, track: Track) -> None:
     """And is written with its folds; few validation rows are told of."""
-    starter = new(
-        tmp_path / "few.yaml", task="document_classification", data=lines(tmp_path, rows=40)
-    )
+    data = lines(tmp_path, rows=40)
+    starter = new(tmp_path / "few.yaml", task="document_classification", data=data)
     assert read_recipe(str(starter)).learning.folds == 5
     entrants = entered(str(starter), read_recipe(str(starter)), tmp_path)
     assert {(each.recipe.learning.folds, each.recipe.data.valid) for each in entrants} == {
@@ -317,10 +297,9 @@ def test_a_recipe_that_cross_validates_races_on_one_part(tmp_path: Path, track: 
         reporter.note("something else of the data.")
         real(run, reporter=reporter, **rest)
 
-    track.slope = {"c": 0.9}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(racing, "fit", fit)
-        result = race(starter, minutes=10, clock=track.clock, reporter=Reporter())
+        result = track.race(starter, slope={"c": 0.9})
     assert (result.winner, result.notes[1]) == ("c", sentence)
     assert len(result.notes) == 3
     learning = read_recipe(str(starter)).learning
@@ -369,7 +348,7 @@ ROWS = {
 }
 
 
-@pytest.mark.skipif(not is_installed(), reason="the extra vectors is not installed")
+@pytest.mark.skipif(find_spec("wordllama") is None, reason="the extra vectors is not installed")
 @pytest.mark.parametrize("task", ROWS)
 def test_all_candidates_with_vectors_can_be_built(task: str, tmp_path: Path) -> None:
     """Half a size and other bridges fit a decoder that is tied and conditional."""

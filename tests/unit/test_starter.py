@@ -15,24 +15,19 @@ from hypothesis import strategies as st
 import sixjars
 from sixjars.errors import DataError, RecipeError
 from sixjars.recipe.files import inline, loaded
-from sixjars.recipe.sections import Recipe
 from sixjars.runs.recipes import read_recipe
 from sixjars.starter.write import new
 from sixjars.tasks import TASKS
 
-
-def pairs(folder: Path, rows: int = 60, header: str = "") -> Path:
-    file = folder / "pairs.tsv"
-    lines = [header] if header else []
-    file.write_text(
-        "\n".join([*lines, *(f"a cat {n}\teine katze {n}" for n in range(rows))]) + "\n",
-        encoding="utf-8",
-    )
-    return file
+from .starters import Start
+from .starters import start as start
 
 
-def columns(recipe: Recipe) -> list[str | int]:
-    return [settings.column for settings in recipe.data.fields.values()]
+def pairs(rows: int = 60, *header: str) -> list[tuple[str, ...]]:
+    return [
+        *([header] if header else []),
+        *((f"a cat {n}", f"eine katze {n}") for n in range(rows)),
+    ]
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -42,50 +37,40 @@ def test_it_is_a_right_recipe_without_data_too(task: str, tmp_path: Path) -> Non
     assert "# Run     sixjars train" in (tmp_path / "new.yaml").read_text(encoding="utf-8")
 
 
-def test_it_trains_on_the_data_it_was_made_for(tmp_path: Path) -> None:
-    new(tmp_path / "new.yaml", task="translation", data=pairs(tmp_path))
-    recipe = read_recipe(str(tmp_path / "new.yaml"))
-    assert columns(recipe) == [1, 2]
+def test_it_trains_on_the_data_it_was_made_for(start: Start, tmp_path: Path) -> None:
+    starter = start("translation", pairs())
+    assert starter.columns == [1, 2]
     small = ["model.encoder.size=8", "model.decoder.size=8", "model.decoder.embedding.size=8"]
     few = ["learning.steps=2", *small, "evaluation.search.max_length=4"]
-    assert sixjars.train(str(tmp_path / "new.yaml"), few, out=tmp_path / "run").scores
+    assert sixjars.train(str(starter.path), few, out=tmp_path / "run").scores
 
 
-def test_columns_are_found_by_their_usual_names(tmp_path: Path) -> None:
-    new(tmp_path / "new.yaml", task="translation", data=pairs(tmp_path, header="source\ttarget"))
-    recipe = read_recipe(str(tmp_path / "new.yaml"))
-    assert columns(recipe) == ["source", "target"]
+def test_columns_are_found_by_their_usual_names(start: Start, tmp_path: Path) -> None:
+    starter = start("translation", pairs(60, "source", "target"))
+    assert starter.columns == ["source", "target"]
+    assert "{column: source, " in starter.text  # plain names stay plain
+    assert f"  train: {tmp_path / 'rows.tsv'}\n" in starter.text
 
 
-def test_an_ending_in_capitals_is_the_same(tmp_path: Path) -> None:
-    (tmp_path / "pairs.CSV").write_text("source,target\nI am here,ich bin hier\n", encoding="utf-8")
-    new(tmp_path / "new.yaml", task="translation", data=tmp_path / "pairs.CSV")
-    assert columns(read_recipe(str(tmp_path / "new.yaml"))) == ["source", "target"]
+def test_an_ending_in_capitals_is_the_same(start: Start) -> None:
+    starter = start("translation", "source,target\nI am here,ich bin hier\n", "pairs.CSV")
+    assert starter.columns == ["source", "target"]
 
 
-def test_json_names_its_columns_and_the_longest_text_is_the_document(tmp_path: Path) -> None:
-    row = {
-        "id": "1",
-        "title": "short",
-        "article": "a long text " * 30,
-        "summary": "a text",
-        "size": 3,
-    }
+def test_json_names_its_columns_and_the_longest_text_is_the_document(
+    start: Start, tmp_path: Path
+) -> None:
+    long = "a long text " * 30
+    row = {"id": "1", "title": "short", "article": long, "summary": "a text", "size": 3}
     with gzip.open(tmp_path / "news.jsonl.gz", "wt", encoding="utf-8") as file:
         file.write((json.dumps(row) + "\n") * 5)
-    new(tmp_path / "new.yaml", task="summarization", data=tmp_path / "news.jsonl.gz")
-    recipe = read_recipe(str(tmp_path / "new.yaml"))
-    assert columns(recipe) == ["article", "summary"]
+    starter = start("summarization", tmp_path / "news.jsonl.gz")
+    assert starter.columns == ["article", "summary"]
 
 
-def test_more_data_makes_a_larger_model(tmp_path: Path) -> None:
-    sizes = []
-    for rows in (100, 6_000):
-        folder = tmp_path / str(rows)
-        folder.mkdir()
-        new(folder / "new.yaml", task="translation", data=pairs(folder, rows))
-        sizes.append(read_recipe(str(folder / "new.yaml")).model.decoder["size"])
-    assert sizes == [128, 256]
+@pytest.mark.parametrize(("rows", "size"), [(100, 128), (6_000, 256)])
+def test_more_data_makes_a_larger_model(rows: int, size: int, start: Start) -> None:
+    assert start("translation", pairs(rows)).recipe.model.decoder["size"] == size
 
 
 def test_what_can_be_wrong(tmp_path: Path) -> None:
@@ -102,52 +87,21 @@ def test_what_can_be_wrong(tmp_path: Path) -> None:
     assert not (tmp_path / "new.yaml").exists()
 
 
-ODD = [
-    "no",
-    "on",
-    "1.5",
-    "1",
-    "a: b",
-    "a, b",
-    "{a}",
-    "x #y",
-    "~",
-    "'a'",
-    '"',
-    "a\\b",
-    " a ",
-    "é: ß",
-    "",
-    "2020-01-01",
-    "5e-4",
-    "0x1",
-    "1_000",
-    "!!int",
-]
+ODD = ["no", "on", "1.5", "1", "a: b", "a, b", "{a}", "x #y", "~", "'a'", '"', "a\\b", " a "]
+ODD += ["é: ß", "", "2020-01-01", "5e-4", "0x1", "1_000", "!!int"]
 
 
 @pytest.mark.parametrize("name", ODD)
-def test_odd_names_of_columns_are_quoted(name: str, tmp_path: Path) -> None:
-    row = {"source": "a cat", name: "eine katze"}
-    (tmp_path / "odd.jsonl").write_text((json.dumps(row) + "\n") * 5, encoding="utf-8")
-    new(tmp_path / "new.yaml", task="translation", data=tmp_path / "odd.jsonl")
-    recipe = read_recipe(str(tmp_path / "new.yaml"))
-    assert columns(recipe) == ["source", name]
+def test_odd_names_of_columns_are_quoted(name: str, start: Start) -> None:
+    starter = start("translation", [{"source": "a cat", name: "eine katze"}] * 5)
+    assert starter.columns == ["source", name]
 
 
 @pytest.mark.parametrize("folder", ["a #b", "a: b", "a, b", "{a}", "it's", "[1]"])
-def test_odd_paths_are_quoted(folder: str, tmp_path: Path) -> None:
+def test_odd_paths_are_quoted(folder: str, start: Start, tmp_path: Path) -> None:
     (tmp_path / folder).mkdir()
-    file = pairs(tmp_path / folder)
-    new(tmp_path / "new.yaml", task="translation", data=file)
-    assert read_recipe(str(tmp_path / "new.yaml")).data.train == str(file)
-
-
-def test_plain_names_stay_plain(tmp_path: Path) -> None:
-    new(tmp_path / "new.yaml", task="translation", data=pairs(tmp_path, header="source\ttarget"))
-    text = (tmp_path / "new.yaml").read_text(encoding="utf-8")
-    assert "{column: source, " in text
-    assert f"  train: {tmp_path / 'pairs.tsv'}\n" in text
+    starter = start("translation", pairs(), f"{folder}/pairs.tsv")
+    assert starter.recipe.data.train == str(tmp_path / folder / "pairs.tsv")
 
 
 @given(
@@ -184,7 +138,7 @@ def test_a_parquet_file_that_cannot_be_read(tmp_path: Path) -> None:
 
 
 def test_the_first_rows_of_a_parquet_file_choose_its_columns(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "a.parquet"
     content = {
@@ -205,20 +159,14 @@ def test_the_first_rows_of_a_parquet_file_choose_its_columns(
 
     monkeypatch.setattr(pyarrow.parquet, "ParquetFile", Counting)
     monkeypatch.delattr(pyarrow.parquet, "read_table")
-    new(tmp_path / "new.yaml", task="translation", data=file)
+    starter = start("translation", file)
     assert taken == [[50], [50]]  # the first rows for the names, then all for the sizes
-    recipe = read_recipe(str(tmp_path / "new.yaml"))
-    assert columns(recipe) == ["on", "target"]
+    assert starter.columns == ["on", "target"]
 
 
-def test_bleu_does_not_choose_where_targets_have_fewer_than_four_words(tmp_path: Path) -> None:
+def test_bleu_does_not_choose_where_targets_have_fewer_than_four_words(start: Start) -> None:
     """It is 0 there however good the outputs are."""
-    new(tmp_path / "short.yaml", task="translation", data=pairs(tmp_path))
-    short = read_recipe(str(tmp_path / "short.yaml"))
+    short = start("translation", pairs()).recipe
     assert (short.evaluation.metrics, short.learning.metric) == (("chrf",), "chrf")
-    file = tmp_path / "longer.tsv"
-    file.write_text(
-        "".join(f"a big cat {n}\teine große Katze {n}\n" for n in range(60)), encoding="utf-8"
-    )
-    new(tmp_path / "longer.yaml", task="translation", data=file)
-    assert read_recipe(str(tmp_path / "longer.yaml")).learning.metric == "bleu"
+    longer = [(f"a big cat {n}", f"eine große Katze {n}") for n in range(60)]
+    assert start("translation", longer).recipe.learning.metric == "bleu"

@@ -8,8 +8,8 @@ import pytest
 
 from sixjars.recipe.sections import LearningSettings
 from sixjars.runs.recipes import read_recipe
-from sixjars.starter.data_facts import DataFacts, usual_columns
-from sixjars.starter.learning_section import learning_lines, learning_of
+from sixjars.starter.facts import DataFacts, usual_columns
+from sixjars.starter.sections import Plan, learning_lines, learning_of
 from sixjars.starter.write import new
 from sixjars.tasks import TASKS
 
@@ -24,7 +24,7 @@ def settings(
     found = DataFacts(
         usual_columns(TASKS[task]), rows=rows, texts={slot.name: [text] * 50 for slot in slots}
     )
-    return LearningSettings.model_validate(learning_of(TASKS[task], found, rows))
+    return LearningSettings.model_validate(learning_of(Plan(TASKS[task], found)))
 
 
 def test_translations_get_enough_updates() -> None:
@@ -73,13 +73,15 @@ def test_few_validation_rows_are_scored_by_the_loss() -> None:
     """Accuracy on 280 rows is noise; on 1,250 it is not."""
     assert settings("document_classification", 5_638).metric == "loss"
     assert settings("document_classification", 25_000).metric is None
-    lines = learning_lines(LABELS, DataFacts(usual_columns(LABELS), rows=5_638), 5_638).splitlines()
+    lines = learning_lines(
+        Plan(LABELS, DataFacts(usual_columns(LABELS), rows=6_500)), {}
+    ).splitlines()
     assert lines[1].startswith(
-        "# `metric: loss` chooses the checkpoint: on about 282 validation rows"
+        "# `metric: loss` chooses the checkpoint: on about 325 validation rows"
     )
     split = DataFacts(usual_columns(LABELS), rows=12_000, splits={"train": "train", "valid": "dev"})
     assert (
-        learning_of(LABELS, split, 12_000).get("metric") is None
+        learning_of(Plan(LABELS, split)).get("metric") is None
     )  # 1,200 rows, in a split of the file
 
 
@@ -88,8 +90,8 @@ def test_several_labels_a_row_are_scored_by_them() -> None:
     several = DataFacts(
         usual_columns(LABELS), rows=3_000, settings={"label": {"multi_label": True}}
     )
-    assert learning_of(LABELS, several, 3_000).get("metric") is None
-    assert learning_of(LABELS, replace(several, settings={}), 3_000)["metric"] == "loss"
+    assert learning_of(Plan(LABELS, several)).get("metric") is None
+    assert learning_of(Plan(LABELS, replace(several, settings={})))["metric"] == "loss"
 
 
 def test_batches_of_long_texts_hold_several() -> None:
@@ -100,7 +102,7 @@ def test_batches_of_long_texts_hold_several() -> None:
 
 
 def test_folds_are_scored_by_the_loss() -> None:
-    learning = learning_of(LABELS, DataFacts(usual_columns(LABELS), rows=40), 40, folds=5)
+    learning = learning_of(Plan(LABELS, DataFacts(usual_columns(LABELS), rows=40)))
     assert (learning["folds"], learning["metric"], learning["batch_examples"]) == (5, "loss", 8)
 
 

@@ -2,60 +2,50 @@
 
 import importlib.util
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sixjars.data.text.statistics import suggested_tokens
-from sixjars.recipe.sections import Recipe
-from sixjars.runs.recipes import read_recipe
-from sixjars.starter.text_settings import EXTRA_WORDS, MISSING
-from sixjars.starter.write import new, started
+from sixjars.starter.sections import EXTRA_WORDS, MISSING
+
+from .starters import LABELS, Start, Starter
+from .starters import start as start
 
 HAS_VECTORS = importlib.util.find_spec("wordllama") is not None
+ENGLISH = "the film is a story of people in a town"
+CHINESE = "这部电影的故事很好看我非常喜欢它的音乐"
 
 
-def table(path: Path, rows: Sequence[tuple[str, ...]], header: str) -> Path:
-    path.write_text("\n".join([header, *("\t".join(row) for row in rows)]) + "\n", encoding="utf-8")
-    return path
+def labelled(count: int, classes: int = 2) -> list[tuple[str, str]]:
+    return [(f"Invoice {n} is late and wrong", f"class{n % classes}") for n in range(count)]
 
 
-def recipe_for(folder: Path, task: str, rows: Sequence[tuple[str, ...]], header: str) -> Recipe:
-    new(folder / "mine.yaml", task=task, data=table(folder / "mine.tsv", rows, header))
-    return read_recipe(str(folder / "mine.yaml"))
+def classified(start: Start, rows: Sequence[tuple[str, str]]) -> Starter:
+    return start(LABELS, [("text", "label"), *rows])
 
 
-def labelled(count: int, classes: int = 2) -> list[tuple[str, ...]]:
-    return [
-        (f"Invoice {number} is late and wrong", f"class{number % classes}")
-        for number in range(count)
-    ]
+def of_texts(start: Start, texts: Sequence[str]) -> Starter:
+    return classified(start, [(text, f"class{n % 2}") for n, text in enumerate(texts)])
 
 
-def setting(recipe: Recipe, field: str, key: str) -> Any:
-    return recipe.data.fields[field].model_dump()[key]
+def test_labels_are_learned_from_words_and_pairs_of_words(start: Start) -> None:
+    starter = classified(start, labelled(300))
+    model = starter.recipe.model
+    assert (model.encoder["kind"], model.bridge["kind"]) == ("bag", "pooling")
+    assert model.bridge["join_summary"]
+    size = model.encoder["embedding"]["size"] + model.encoder["ngrams"]["size"]
+    assert model.decoder["size"] == size
+    assert starter.setting("source", "tokens") == "words"
+    assert starter.setting("source", "lowercase")
+    assert starter.recipe.loss.smoothing == 0.0
 
 
-def test_labels_are_learned_from_words_and_pairs_of_words(tmp_path: Path) -> None:
-    recipe = recipe_for(tmp_path, "document_classification", labelled(300), "text\tlabel")
-    assert recipe.model.encoder["kind"] == "bag"
-    assert recipe.model.bridge["kind"] == "pooling"
-    assert recipe.model.bridge["join_summary"]
-    size = recipe.model.encoder["embedding"]["size"] + recipe.model.encoder["ngrams"]["size"]
-    assert recipe.model.decoder["size"] == size
-    assert setting(recipe, "source", "tokens") == "words"
-    assert setting(recipe, "source", "lowercase")
-    assert recipe.loss.smoothing == 0.0
-
-
-def test_unbalanced_labels_are_not_weighted_but_hinted_at(tmp_path: Path) -> None:
+def test_unbalanced_labels_are_not_weighted_but_hinted_at(start: Start) -> None:
     rows = [*labelled(300, classes=1), *[(text, "rare") for text, _ in labelled(20)]]
-    recipe = recipe_for(tmp_path, "document_classification", rows, "text\tlabel")
-    assert recipe.loss.class_weights is None
-    assert "class_weights: balanced finds more of them" in (tmp_path / "mine.yaml").read_text(
-        encoding="utf-8"
-    )
+    starter = classified(start, rows)
+    assert starter.recipe.loss.class_weights is None
+    assert "class_weights: balanced finds more of them" in starter.text
 
 
 @pytest.mark.parametrize(
@@ -63,151 +53,118 @@ def test_unbalanced_labels_are_not_weighted_but_hinted_at(tmp_path: Path) -> Non
     [(300, 2, (16, 2**18, 0.5)), (300, 40, (40, 2**18, 0.5)), (10_000, 2, (4, 2**20, 0.7))],
 )
 def test_the_evidence_fits_rows_and_classes(
-    count: int, classes: int, expected: tuple[Any, ...], tmp_path: Path
+    count: int, classes: int, expected: tuple[Any, ...], start: Start
 ) -> None:
-    ngrams = recipe_for(
-        tmp_path, "document_classification", labelled(count, classes), "text\tlabel"
-    ).model.encoder["ngrams"]
+    ngrams = classified(start, labelled(count, classes)).recipe.model.encoder["ngrams"]
     assert (ngrams["size"], ngrams["buckets"], ngrams["dropout"]) == expected
 
 
-def test_labels_that_a_row_has_several_of_are_counted_one_by_one(tmp_path: Path) -> None:
+def test_labels_that_a_row_has_several_of_are_counted_one_by_one(start: Start) -> None:
     """Not every list of them: 31 of 5 labels."""
-    lists = [
-        ", ".join(f"label{at}" for at in range(5) if number >> at & 1) for number in range(1, 32)
-    ]
-    rows = [(f"Invoice {number} is late", lists[number % 31]) for number in range(300)]
-    recipe = recipe_for(tmp_path, "document_classification", rows, "text\tlabel")
-    assert setting(recipe, "label", "multi_label")
-    assert recipe.model.encoder["ngrams"]["size"] == 16
+    lists = [", ".join(f"label{at}" for at in range(5) if n >> at & 1) for n in range(1, 32)]
+    starter = classified(start, [(f"Invoice {n} is late", lists[n % 31]) for n in range(300)])
+    assert starter.setting("label", "multi_label")
+    assert starter.recipe.model.encoder["ngrams"]["size"] == 16
 
 
-def test_marks_are_tokens_too(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("Hello, my friend. ", 120), ('<p style="color:#000;margin:0">Hello,</p><br/>', 23 * 20)],
+)
+def test_marks_are_tokens_too(text: str, expected: int, start: Start) -> None:
     """Of mails in HTML; of prose two tokens a word are enough."""
-    html = '<p style="color:#000;margin:0">Hello,</p><br/>' * 20
-    for text, expected in (("Hello, my friend. " * 20, 120), (html, 23 * 20)):
-        folder = tmp_path / str(expected)
-        folder.mkdir()
-        rows = [(f"{text} {number}", "ab"[number % 2]) for number in range(40)]
-        length = setting(
-            recipe_for(folder, "document_classification", rows, "text\tlabel"),
-            "source",
-            "max_length",
-        )
-        assert expected < length < 1.1 * expected
+    starter = of_texts(start, [f"{text * 20} {n}" for n in range(40)])
+    assert expected < starter.setting("source", "max_length") < 1.1 * expected
 
 
-def test_few_labelled_texts_are_cross_validated(tmp_path: Path) -> None:
-    for count, folds in ((90, 5), (900, 5), (1_000, 3), (6_000, None)):
-        folder = tmp_path / str(count)
-        folder.mkdir()
-        recipe = recipe_for(folder, "document_classification", labelled(count), "text\tlabel")
-        assert recipe.learning.folds == folds
-        assert (recipe.data.test is None) == (folds is not None)
+@pytest.mark.parametrize(("count", "folds"), [(90, 5), (900, 5), (1_000, 3), (6_000, None)])
+def test_few_labelled_texts_are_cross_validated(
+    count: int, folds: int | None, start: Start
+) -> None:
+    recipe = classified(start, labelled(count)).recipe
+    assert recipe.learning.folds == folds
+    assert (recipe.data.test is None) == (folds is not None)
 
 
 @pytest.mark.skipif(not HAS_VECTORS, reason="the extra vectors is not installed")
-def test_vectors_are_chosen_for_texts_in_latin_letters(tmp_path: Path) -> None:
-    recipe = recipe_for(
-        tmp_path, "translation", [("How are you?", "Wie geht es dir?")] * 40, "source\ttarget"
-    )
-    assert setting(recipe, "source", "vectors") == "wordllama"
-    assert setting(recipe, "source", "extra_words") == EXTRA_WORDS
-    assert recipe.model.decoder["tied"]
-    (tmp_path / "other").mkdir()
-    recipe = recipe_for(
-        tmp_path / "other", "translation", [("आप कैसे हैं?", "How are you?")] * 40, "source\ttarget"
-    )
-    assert setting(recipe, "source", "vectors") is None
-    assert recipe.model.decoder["tied"]
+@pytest.mark.parametrize(
+    ("row", "vectors"),
+    [
+        (("How are you?", "Wie geht es dir?"), ("wordllama", EXTRA_WORDS)),
+        (("आप कैसे हैं?", "How are you?"), (None, 0)),
+    ],
+)
+def test_vectors_are_chosen_for_texts_in_latin_letters(
+    row: tuple[str, str], vectors: tuple[Any, ...], start: Start
+) -> None:
+    starter = start("translation", [("source", "target"), *[row] * 40])
+    chosen = (starter.setting("source", "vectors"), starter.setting("source", "extra_words"))
+    assert chosen == vectors
+    assert starter.recipe.model.decoder["tied"]
 
 
 def test_without_the_package_a_note_says_what_to_install(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sixjars.starter.text_settings.is_installed", lambda: False)
-    data = table(tmp_path / "mine.tsv", labelled(300), "text\tlabel")
-    notes = started(tmp_path / "mine.yaml", task="document_classification", data=data).notes
-    assert MISSING in notes
+    monkeypatch.setattr("sixjars.starter.sections.find_spec", lambda name: None)
+    starter = classified(start, labelled(300))
+    assert MISSING in starter.notes
     assert "pip install 'sixjars[vectors]'" in MISSING
-    assert setting(read_recipe(str(tmp_path / "mine.yaml")), "source", "vectors") is None
+    assert starter.setting("source", "vectors") is None
 
 
-def test_pairs_are_compared_word_by_word(tmp_path: Path) -> None:
-    rows = [
-        (f"a dog runs {number}", f"a dog sleeps {number}", "no" if number % 2 else "yes")
-        for number in range(200)
-    ]
-    recipe = recipe_for(tmp_path, "sentence_pair", rows, "sentence1\tsentence2\tlabel")
-    assert recipe.model.encoder["compare"] == "words"
-    assert recipe.model.bridge["kind"] == "initial"
+def test_pairs_are_compared_word_by_word(start: Start) -> None:
+    rows = [(f"a dog runs {n}", f"a dog sleeps {n}", "no" if n % 2 else "yes") for n in range(200)]
+    recipe = start("sentence_pair", [("sentence1", "sentence2", "label"), *rows]).recipe
+    assert (recipe.model.encoder["compare"], recipe.model.bridge["kind"]) == ("words", "initial")
     assert recipe.loss.smoothing == 0.1
 
 
-ENGLISH, CHINESE = (
-    "the film is a story of people in a town",
-    "这部电影的故事很好看我非常喜欢它的音乐",
-)
+def test_pairs_have_one_vocabulary_and_one_length(start: Start) -> None:
+    rows = [(f"a dog {n}", "a dog sleeps " * 30, "no" if n % 2 else "yes") for n in range(20)]
+    starter = start("sentence_pair", [("sentence1", "sentence2", "label"), *rows])
+    assert [starter.setting(f"sentence{n}", "max_length") for n in (1, 2)] == [180, 180]
 
 
-def test_texts_without_spaces_are_read_to_their_ends(tmp_path: Path) -> None:
+def test_texts_without_spaces_are_read_to_their_ends(start: Start) -> None:
     """A bag has no recurrence, so that characters are as cheap as words; before, they were cut at 400."""
-    rows = [(CHINESE * 30 + str(number), f"class{number % 2}") for number in range(200)]
-    recipe = recipe_for(tmp_path, "document_classification", rows, "text\tlabel")
-    assert recipe.model.encoder["kind"] == "bag"
-    assert (setting(recipe, "source", "tokens"), setting(recipe, "source", "vectors")) == (
-        "characters",
-        None,
-    )
-    assert len(CHINESE) * 30 < setting(recipe, "source", "max_length") <= 2_000
+    starter = of_texts(start, [CHINESE * 30 + str(n) for n in range(200)])
+    assert starter.recipe.model.encoder["kind"] == "bag"
+    assert starter.setting("source", "tokens") == "characters"
+    assert starter.setting("source", "vectors") is None
+    assert len(CHINESE) * 30 < starter.setting("source", "max_length") <= 2_000
 
 
-def test_columns_of_mixed_scripts_are_read_in_subwords(tmp_path: Path) -> None:
+def test_columns_of_mixed_scripts_are_read_in_subwords(start: Start) -> None:
     """As a whole word, a text without spaces would be unknown."""
-    texts = [
-        CHINESE[number % 7 :] if number % 3 == 0 else f"{ENGLISH} {number}" for number in range(300)
-    ]
-    rows = [(text, f"class{number % 2}") for number, text in enumerate(texts)]
-    recipe = recipe_for(tmp_path, "document_classification", rows, "text\tlabel")
-    assert (setting(recipe, "source", "tokens"), setting(recipe, "source", "vectors")) == (
-        "unigram",
-        None,
-    )
-    (tmp_path / "few").mkdir()
-    few = [
-        (f"{CHINESE} and {ENGLISH}" if number < 15 else ENGLISH, f"class{number % 2}")
-        for number in range(300)
-    ]
-    recipe = recipe_for(tmp_path / "few", "document_classification", few, "text\tlabel")
-    assert setting(recipe, "source", "tokens") == "words"
+    texts = [CHINESE[n % 7 :] if n % 3 == 0 else f"{ENGLISH} {n}" for n in range(300)]
+    starter = of_texts(start, texts)
+    assert starter.setting("source", "tokens") == "unigram"
+    assert starter.setting("source", "vectors") is None
+    few = [f"{CHINESE} and {ENGLISH}" if n < 15 else ENGLISH for n in range(300)]
+    assert of_texts(start, few).setting("source", "tokens") == "words"
 
 
-def test_the_script_is_that_of_texts_from_all_over_the_data(tmp_path: Path) -> None:
+def test_the_script_is_that_of_texts_from_all_over_the_data(start: Start) -> None:
     """Two languages may come one after the other, or take turns."""
-    english = [(f"{ENGLISH} {number}", f"class{number % 2}") for number in range(2_500)]
-    hindi = [("आप कैसे हैं मेरे दोस्त", f"class{number % 2}") for number in range(2_500)]
-    turns = [row for pair in zip(english, hindi, strict=True) for row in pair]
-    for name, rows in (("after", english + hindi), ("turns", turns)):
-        (tmp_path / name).mkdir()
-        recipe = recipe_for(tmp_path / name, "document_classification", rows, "text\tlabel")
-        assert setting(recipe, "source", "vectors") is None
+    english = [f"{ENGLISH} {n}" for n in range(2_500)]
+    hindi = ["आप कैसे हैं मेरे दोस्त"] * 2_500
+    turns = [text for pair in zip(english, hindi, strict=True) for text in pair]
+    for texts in (english + hindi, turns):
+        assert of_texts(start, texts).setting("source", "vectors") is None
 
 
 def test_outputs_of_many_words_are_written_in_subwords() -> None:
     few = [f"word{number % 500}" for number in range(4_000)]
     many = [f"word{number}" for number in range(6_000)]
     assert suggested_tokens(few, tokens="words", long=False)["tokens"] == "words"
-    found = suggested_tokens(many, tokens="words", long=False)
-    assert (found["tokens"], found["size"]) == ("unigram", 4_000)
+    suggested = suggested_tokens(many, tokens="words", long=False)
+    assert (suggested["tokens"], suggested["size"]) == ("unigram", 4_000)
 
 
 @pytest.mark.parametrize(
     ("count", "share"), [(2, "third"), (3, "quarter"), (4, "fifth"), (90, "sixth")]
 )
-def test_what_one_model_takes_of_the_time_of_all(count: int, share: str, tmp_path: Path) -> None:
-    data = table(tmp_path / "mine.tsv", labelled(count), "text\tlabel")
-    notes = started(tmp_path / "mine.yaml", task="document_classification", data=data).notes
-    assert any(
-        f"For one model in about a {share} of the time write `folds: null`" in note
-        for note in notes
-    )
+def test_what_one_model_takes_of_the_time_of_all(count: int, share: str, start: Start) -> None:
+    told = " ".join(classified(start, labelled(count)).notes)
+    assert f"For one model in about a {share} of the time write `folds: null`" in told

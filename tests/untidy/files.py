@@ -4,19 +4,14 @@ import csv
 import gzip
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
+
+from sixjars.tasks import TASKS, own_name
 
 Column = str | int
 Table = Sequence[Sequence[object]]
-MT, SUM, DOC, LM, DIALOG = (
-    "translation",
-    "summarization",
-    "document_classification",
-    "language_model",
-    "dialog",
-)
-TRANSLIT, ENTAIL = "transliteration", "entailment"
 ANIMALS = "cat dog horse bird cow sheep goat duck".split()
 TIERE = "Katze Hund Pferd Vogel Kuh Schaf Ziege Ente".split()
 PLACES = "house garden street field".split()
@@ -30,8 +25,8 @@ class Case:
     name: str
     content: bytes
     task: str
-    columns: Mapping[str, Column] = field(default_factory=dict)
-    """The right ones; nothing where `new` should ask or refuse."""
+    chosen: Sequence[Column] = ()
+    """The right columns, in the order of the fields; nothing where `new` should ask or refuse."""
     asks: tuple[str, ...] = ()
     """What the sentence that refuses must have in it."""
     keys: Mapping[str, object] = field(default_factory=dict)
@@ -41,6 +36,27 @@ class Case:
     says: tuple[str, ...] = ()
     """What `new` tells."""
     file: str = "data.csv"
+
+    @property
+    def columns(self) -> dict[str, Column]:
+        """The right column of each field."""
+        names = [slot.name for slot in TASKS[own_name(self.task)].slots]
+        return dict(zip(names, self.chosen, strict=False))
+
+
+def of(task: str) -> Callable[..., Case]:
+    """Cases of a task, with the right columns behind their content, between commas."""
+
+    def case(name: str, content: bytes, chosen: str = "", **more: Any) -> Case:
+        columns = [int(key) if key.isdecimal() else key for key in chosen.split(",") if chosen]
+        return Case(name, content, task, columns, **more)
+
+    return case
+
+
+mt, summed, doc = of("translation"), of("summarization"), of("document_classification")
+lm, dialog, translit = of("language_model"), of("dialog"), of("transliteration")
+entail, pair = of("entailment"), of("sentence_pair")
 
 
 def english(n: int) -> str:
@@ -85,11 +101,11 @@ def rows(count: int, *makers: object) -> list[list[object]]:
 
 
 def written(
-    table: Table, mark: str = ",", *, quoting: int = csv.QUOTE_MINIMAL, end: str = "\n"
+    rows: Table, mark: str = ",", *, quoting: int = csv.QUOTE_MINIMAL, end: str = "\n"
 ) -> bytes:
-    """A table as the csv module writes it."""
+    """Rows as the csv module writes them."""
     out = io.StringIO()
-    csv.writer(out, delimiter=mark, quoting=quoting, lineterminator=end).writerows(table)  # type: ignore[arg-type]
+    csv.writer(out, delimiter=mark, quoting=quoting, lineterminator=end).writerows(rows)  # type: ignore[arg-type]
     return out.getvalue().encode()
 
 
@@ -117,18 +133,22 @@ def packed(content: bytes) -> bytes:
     return gzip.compress(content)
 
 
-def headed(names: str, table: Table) -> list[Sequence[object]]:
-    """A table below its header."""
-    return [names.split(","), *table]
+def headed(names: str, rows: Table) -> list[Sequence[object]]:
+    """Rows below their header."""
+    return [names.split(","), *rows]
+
+
+def table(
+    names: str, rows: Table, mark: str = ",", *, quoting: int = csv.QUOTE_MINIMAL, end: str = "\n"
+) -> bytes:
+    """Rows below their header as the csv module writes them."""
+    return written(headed(names, rows), mark, quoting=quoting, end=end)
 
 
 N = 24
 PAIRS = rows(N, english, german)
 REVIEWS = rows(N, review, sentiment)
 NEWS = rows(N, article, headline)
-EN_DE = {"source": "en", "target": "de"}
-BOTH = {"source": 1, "target": 2}
-TEXT_LABEL = {"source": "text", "label": "label"}
 
 
 def date_of(n: int) -> str:

@@ -11,16 +11,16 @@ from .files import (
     article,
     date_of,
     english,
-    headed,
     headline,
     lines,
+    pair,
     rows,
     sentiment,
+    table,
     tabs,
     written,
 )
 
-PAIR = "sentence_pair"
 RELATIONS = "entailment neutral contradiction".split()
 
 
@@ -35,127 +35,101 @@ def relation(n: int) -> str:
 
 
 PAIRED = rows(N, english, claim, relation)
-
-
-def columns(first: str | int, second: str | int, label: str | int) -> dict[str, str | int]:
-    """What should be chosen."""
-    return {"sentence1": first, "sentence2": second, "label": label}
-
-
 PAIRS_OF_SENTENCES = [
-    Case(
+    pair(
         "premise and hypothesis",
-        written(headed("premise,hypothesis,label", PAIRED)),
-        PAIR,
-        columns("premise", "hypothesis", "label"),
+        table("premise,hypothesis,label", PAIRED),
+        "premise,hypothesis,label",
     ),
-    Case(
+    pair(
         "columns of SICK",
-        tabs(
-            headed(
-                "pair_ID,sentence_A,sentence_B,relatedness_score,entailment_judgment",
-                rows(N, lambda n: n + 1, english, claim, lambda n: 1 + n % 9 * 0.5, relation),
-            )
+        table(
+            "pair_ID,sentence_A,sentence_B,relatedness_score,entailment_judgment",
+            rows(N, lambda n: n + 1, english, claim, lambda n: 1 + n % 9 * 0.5, relation),
+            "\t",
         ),
-        PAIR,
-        columns("sentence_A", "sentence_B", "entailment_judgment"),
+        "sentence_A,sentence_B,entailment_judgment",
         file="data.tsv",
     ),
-    Case(
+    pair(
         "columns of SNLI",
         lines(
             "gold_label sentence1 sentence2 pairID captionID",
             rows(N, relation, english, claim, lambda n: f"{n}.jpg#1r1e", lambda n: f"{n}.jpg#1"),
         ),
-        PAIR,
-        columns("sentence1", "sentence2", "gold_label"),
+        "sentence1,sentence2,gold_label",
         file="data.jsonl",
     ),
-    Case(
+    pair(
         "columns of Quora",
-        written(
-            headed(
-                "id,qid1,qid2,question1,question2,is_duplicate",
-                rows(
-                    N,
-                    lambda n: n,
-                    lambda n: 2 * n,
-                    lambda n: 2 * n + 1,
-                    english,
-                    claim,
-                    lambda n: n % 2,
-                ),
-            )
+        table(
+            "id,qid1,qid2,question1,question2,is_duplicate",
+            rows(
+                N,
+                lambda n: n,
+                lambda n: 2 * n,
+                lambda n: 2 * n + 1,
+                english,
+                claim,
+                lambda n: n % 2,
+            ),
         ),
-        PAIR,
-        columns("question1", "question2", "is_duplicate"),
+        "question1,question2,is_duplicate",
     ),
-    Case(
+    pair(
         "text_a and text_b, the label first",
-        written(headed("label,text_a,text_b", rows(N, relation, english, claim))),
-        PAIR,
-        columns("text_a", "text_b", "label"),
+        table("label,text_a,text_b", rows(N, relation, english, claim)),
+        "text_a,text_b,label",
     ),
-    Case("pairs without a header", tabs(PAIRED), PAIR, columns(1, 2, 3), file="data.tsv"),
-    Case(
+    pair("pairs without a header", tabs(PAIRED), "1,2,3", file="data.tsv"),
+    pair(
         "pairs without a header, the label first, an index",
         written(rows(N, lambda n: n, relation, english, claim)),
-        PAIR,
-        columns(3, 4, 2),
+        "3,4,2",
     ),
-    Case(
+    pair(
         "pairs with strange names",
-        written(headed("foo,bar,baz", PAIRED), ";"),
-        PAIR,
-        columns("foo", "bar", "baz"),
+        table("foo,bar,baz", PAIRED, ";"),
+        "foo,bar,baz",
         keys={"delimiter": ";"},
         says=("the other way round: --column sentence1=bar --column sentence2=foo",),
     ),
-    Case(
+    pair(
         "a claim and a longer text, quoted",
-        written(
-            headed("headline,body,stance", rows(N, headline, article, sentiment)),
-            quoting=csv.QUOTE_ALL,
-        ),
-        PAIR,
-        columns("headline", "body", "stance"),
+        table("headline,body,stance", rows(N, headline, article, sentiment), quoting=csv.QUOTE_ALL),
+        "headline,body,stance",
     ),
-    Case(
+    pair(
         "the second one named",
-        written(headed("headline,body,stance", rows(N, headline, article, sentiment))),
-        PAIR,
-        columns("body", "headline", "stance"),
+        table("headline,body,stance", rows(N, headline, article, sentiment)),
+        "body,headline,stance",
         options=("--column", "sentence1=body", "--column", "sentence2=headline"),
     ),
-    Case(
+    pair(
         "three texts and a label",
-        written(headed("one,two,three,label", rows(N, english, claim, article, relation))),
-        PAIR,
+        table("one,two,three,label", rows(N, english, claim, article, relation)),
         asks=("which column is the sentence1", "'one', 'two' or 'three'", "--column sentence1=one"),
     ),
-    Case(
+    pair(
         "pairs in a JSON list",
         array("premise hypothesis label date", rows(N, english, claim, relation, date_of)),
-        PAIR,
-        columns("premise", "hypothesis", "label"),
+        "premise,hypothesis,label",
         file="data.json",
     ),
-    Case(
+    pair(
         "one text and a label for a pair",
-        written(headed("text,label", rows(N, english, relation))),
-        PAIR,
+        table("text,label", rows(N, english, relation)),
         asks=("none of its columns",),
     ),
-    Case(
+    pair(
         "pairs of one class",
-        written(headed("premise,hypothesis,label", rows(N, english, claim, "entailment"))),
-        PAIR,
+        table("premise,hypothesis,label", rows(N, english, claim, "entailment")),
         asks=("always 'entailment'", "two classes"),
     ),
     Case(
         "text_classification, as people call it",
-        written(headed("text,label", rows(N, english, sentiment))),
+        table("text,label", rows(N, english, sentiment)),
         "text_classification",
-        {"source": "text", "label": "label"},
+        ("text", "label"),
     ),
 ]

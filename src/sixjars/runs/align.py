@@ -14,8 +14,8 @@ from sixjars.data.alignment.symmetry import SYMMETRIZATIONS, USUAL, Symmetrizati
 from sixjars.data.annotations import Links, links_of
 from sixjars.data.flat import as_array
 from sixjars.data.tables import header_as_data, read
+from sixjars.data.tables.delimited import lines_in
 from sixjars.data.tables.dialect import refitted
-from sixjars.data.tables.lines import lines_in
 from sixjars.data.tables.rows import RowFault
 from sixjars.data.text.files import blocks_of
 from sixjars.evaluation.metrics.attention import alignment_error_rate

@@ -157,16 +157,14 @@ def race(
     metric, better = chosen_by(recipe, outside)
     with tempfile.TemporaryDirectory(prefix="sixjars-race-", ignore_cleanup_errors=True) as folder:
         entrants = entered(str(file), recipe, Path(folder), outside)
-        course = RaceSettings(device, outside, clock, reporter or usual_reporter())
-        heats = RaceRounds(entrants, better, course)
-        stopped = heats.run(began + 60 * minutes)
-    result = heats.result(metric, began, stopped=stopped)
-    winner = next((each for each in entrants if each.name == result.winner), None)
-    if winner is not None:
-        text = with_values(text, winner.changes)
+        rounds = RaceRounds(entrants, better, device, outside, clock, reporter or usual_reporter())
+        stopped = rounds.run(began + 60 * minutes)
+    result = rounds.result(metric, began, stopped=stopped)
+    changes = [each.changes for each in entrants if each.name == result.winner]
     lines = [f"# Race    {sentence}" for sentence in result.notes]
     lines += [f"#         {line}" for line in result.lines]
-    write_whole(Path(file), headed(text, lines).encode())
+    changed = with_values(text, changes[0]) if changes else text
+    write_whole(Path(file), headed(changed, lines).encode())
     return result
 
 
@@ -207,67 +205,53 @@ def entered(
 
 
 @final
-@dataclass(frozen=True)
-class RaceSettings:
-    """The settings that all candidates of a race share."""
+@dataclass
+class RaceRounds:
+    """The rounds of a race."""
 
+    entrants: list[Candidate]
+    better: Literal["higher", "lower"]
     device: Device
     outside: AllowedCode
     clock: Clock
     reporter: Reporter
+    end: float = math.inf
 
-
-@final
-class RaceRounds:
-    """The rounds of a race."""
-
-    def __init__(
-        self, entrants: list[Candidate], better: Literal["higher", "lower"], course: RaceSettings
-    ) -> None:
-        self.entrants = entrants
-        self.better = better
-        self.course = course
-        self.sign = 1.0 if better == "lower" else -1.0
-        self.rounds = max(1, math.ceil(math.log2(max(1, len(entrants)))))
-        self.end = math.inf
+    def __post_init__(self) -> None:
+        self.sign = 1.0 if self.better == "lower" else -1.0
+        self.rounds = max(1, math.ceil(math.log2(max(1, len(self.entrants)))))
 
     def run(self, end: float) -> bool:
         """Run all rounds until `end` at the latest; return whether Ctrl-C ended them before."""
-        clock = self.course.clock
-        self.end = clock() + PLANNED * (end - clock())
+        now = self.clock()
+        self.end = now + PLANNED * (end - now)
         rang = threading.Event()
         try:
-            with alarm(end - clock(), rang):
+            with alarm(end - now, rang):
                 for number in range(1, self.rounds + 1):
                     self._round(number)
         except (Interrupted, KeyboardInterrupt):
             return not rang.is_set()
         finally:
-            self.course.reporter.end()
+            self.reporter.end()
         return False
 
     def _round(self, number: int) -> None:
         """Train everyone who is left for the same time; then the better half stays."""
-        clock = self.course.clock
-        left = self.racing
+        left = [each for each in self.entrants if each.state == "racing"]
         for at, candidate in enumerate(left):
-            if clock() >= self.end:
+            if self.clock() >= self.end:
                 return
             # In trainings of one candidate. What one takes more or less than its share (the first
             # reads the data for all) is spread over all rounds: in this one alone it would be the
             # others' whole time.
             to_come = len(left) - at + len(left) * (self.rounds - number)
             what = f"round {number} of {self.rounds}, {candidate.name}"
-            self._train(candidate, (self.end - clock()) / to_come, what)
-        if number < self.rounds and clock() < self.end:
+            self._train(candidate, (self.end - self.clock()) / to_come, what)
+        if number < self.rounds and self.clock() < self.end:
             alive = [each for each in self.ranked if each.state in ("racing", "finished")]
             for loser in alive[max(1, math.ceil(len(alive) / 2)) :]:
                 loser.ends("dropped")
-
-    @property
-    def racing(self) -> list[Candidate]:
-        """The candidates that train in the next round."""
-        return [each for each in self.entrants if each.state == "racing"]
 
     @property
     def ranked(self) -> list[Candidate]:
@@ -283,21 +267,17 @@ class RaceRounds:
 
     def _train(self, candidate: Candidate, seconds: float, what: str) -> None:
         """Train for so long, going on where the round before ended."""
-        clock = self.course.clock
-        began = clock()
-        watching = CandidateReporter(candidate, self.course, seconds, self.end, what)
+        began = self.clock()
+        watching = CandidateReporter(candidate, self, seconds, what)
 
         def train() -> None:
-            learning = candidate.recipe.learning
-            fabric = fabric_for(device=self.course.device, devices=1, precision=learning.precision)
-            run = RunFolder(candidate.folder, candidate.recipe, self.course.outside)
-            resume = (candidate.folder / "recipe.yaml").is_file()
+            precision = candidate.recipe.learning.precision
             with listening(watching):
                 fit(
-                    run,
-                    resume=resume,
+                    RunFolder(candidate.folder, candidate.recipe, self.outside),
+                    resume=(candidate.folder / "recipe.yaml").is_file(),
                     start=None,
-                    fabric=fabric,
+                    fabric=fabric_for(device=self.device, devices=1, precision=precision),
                     reporter=watching,
                     enough=watching.enough,
                 )
@@ -305,14 +285,14 @@ class RaceRounds:
         try:
             end = ended(train, lambda: 0.0)
         finally:
-            candidate.seconds += clock() - began
-            self.course.reporter.end()
+            candidate.seconds += self.clock() - began
+            self.reporter.end()
         if end.state == "failed":
             candidate.ends("failed", end.why)
         elif end.state == "complete" and not watching.paused:
             candidate.ends("finished")
         line = _in_words(self._row(candidate), candidate.recipe.learning.metric or "loss")
-        self.course.reporter.tried(f"{what}: {line}")
+        self.reporter.tried(f"{what}: {line}")
 
     def _row(self, candidate: Candidate) -> dict[str, Any]:
         best = self._best(candidate)
@@ -328,7 +308,7 @@ class RaceRounds:
     def result(self, metric: str, began: float, *, stopped: bool) -> Race:
         """The ranked candidates, with sentences about the winner."""
         ranked = self.ranked
-        took = duration(self.course.clock() - began)
+        took = duration(self.clock() - began)
         rows = tuple(map(self._row, ranked))
         scored = [each for each in ranked if each.scores and each.state != "failed"]
         if not scored:
@@ -350,26 +330,24 @@ class RaceRounds:
 class CandidateReporter(Reporter):
     """Shows the time of a candidate, keeps its scores, and ends its training in time."""
 
-    def __init__(
-        self, candidate: Candidate, course: RaceSettings, seconds: float, over: float, what: str
-    ) -> None:
+    def __init__(self, candidate: Candidate, rounds: RaceRounds, seconds: float, what: str) -> None:
         self.candidate = candidate
-        self.course = course
+        self.clock = rounds.clock
+        self.reporter = rounds.reporter
         self.seconds = seconds
-        self.over = over
         self.what = what
-        self.began = self.stepped_at = course.clock()
-        self.until = over
+        self.began = self.stepped_at = self.clock()
+        self.until = self.over = rounds.end
         self.paused = False
 
     def enough(self) -> bool:
         """Whether training pauses now, to be validated and saved."""
-        self.paused = self.course.clock() >= self.until - self.candidate.validation
+        self.paused = self.clock() >= self.until - self.candidate.validation
         return self.paused
 
     def begin(self, *, step: int, total: int) -> None:
         """Count reading as at most half of its time: the first candidate reads for all."""
-        self.stepped_at = self.course.clock()
+        self.stepped_at = self.clock()
         fair = max(self.began + self.seconds, self.stepped_at + self.seconds / 2)
         self.until = min(fair, self.over)
 
@@ -380,26 +358,23 @@ class CandidateReporter(Reporter):
 
     def reading(self, what: str, *, rows: int, total: int | None = None) -> None:
         """End a reading that takes too long."""
-        self._check_time()
+        if self.clock() >= self.over:
+            raise TrialPruned
 
     def preparing(self, what: str, *, done: int, total: int) -> None:
         """End a preparation that takes too long."""
-        self._check_time()
-
-    def _check_time(self) -> None:
-        if self.course.clock() >= self.over:
-            raise TrialPruned
+        self.reading(what, rows=done, total=total)
 
     def stepped(self, *, step: int, loss: float, tokens_per_second: float) -> None:
         """Show the share of its time that has passed."""
-        self.candidate.updates, self.stepped_at = step, self.course.clock()
+        self.candidate.updates, self.stepped_at = step, self.clock()
         whole = max(1, math.ceil(self.until - self.began))
         done = min(int(self.stepped_at - self.began), whole - 1)
-        self.course.reporter.preparing(f"{self.what}, seconds", done=done, total=whole)
+        self.reporter.preparing(f"{self.what}, seconds", done=done, total=whole)
 
     def validated(self, record: Mapping[str, float], *, is_best: bool) -> None:
         """Keep the score, and the time that the validation took."""
-        seconds = self.course.clock() - self.stepped_at
+        seconds = self.clock() - self.stepped_at
         self.candidate.validation = max(self.candidate.validation, seconds)
         metric = self.candidate.recipe.learning.metric or "loss"
         if math.isfinite(record[metric]):

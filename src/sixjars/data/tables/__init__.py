@@ -9,18 +9,16 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from sixjars.data.storage.cache import Examples
 from sixjars.data.tables.captions import read_coco, read_flickr8k
-from sixjars.data.tables.delimited import DelimitedFile
-from sixjars.data.tables.dialect import refitted
+from sixjars.data.tables.delimited import DelimitedFile, read_parallel
+from sixjars.data.tables.dialect import notes_on, refitted, unsaid_header
 from sixjars.data.tables.dialogs import read_dialogs
 from sixjars.data.tables.excel import ExcelFile
-from sixjars.data.tables.first_row_notes import notes_on, unsaid_header
 from sixjars.data.tables.folders import read_folders
 from sixjars.data.tables.json_objects import JsonFile
-from sixjars.data.tables.lines import read_parallel
 from sixjars.data.tables.memory import MEMORY, read_memory
 from sixjars.data.tables.parquet import HUB, ParquetFile, read_hub
 from sixjars.data.tables.rows import Key, Places, ReadSettings, ToText, kept
@@ -30,8 +28,7 @@ from sixjars.recipe.data import LEARN, Column, Files, TableSettings
 from sixjars.recipe.sections import DataSettings
 from sixjars_runtime.errors import DataError, unknown
 
-__all__ = ["FORMATS", "Examples", "header_as_data", "read", "table_file"]
-
+__all__ = ["FORMATS", "Examples", "header_as_data", "read", "read_rows", "table_file"]
 
 FORMATS: Final[dict[str, type[TableFile]]] = {
     ".csv": DelimitedFile,
@@ -45,12 +42,14 @@ FORMATS: Final[dict[str, type[TableFile]]] = {
 """The formats of files with rows, by the ending of their names."""
 _PACKED: Final = tuple(ending for ending in FORMATS if ending not in (".parquet", ".xlsx"))
 """Endings that `.gz` may follow."""
-_FORMATS: dict[str, Callable[[Places, ReadSettings], Examples]] = {
-    "coco": read_coco,
-    "dialogs": read_dialogs,
-    "flickr8k": read_flickr8k,
-    "folders": read_folders,
+_ONE_FILE: Final = "files are given for {}; name one file."
+_SPECIAL: Final[dict[str, tuple[Callable[[Any, ReadSettings], Examples], str]]] = {
+    "coco": (read_coco, f"one .json file, but {_ONE_FILE}"),
+    "dialogs": (read_dialogs, f"one file of JSON lines, but {_ONE_FILE}"),
+    "flickr8k": (read_flickr8k, ""),
+    "folders": (read_folders, "one folder (or .zip), but {} are given; name one folder."),
 }
+"""Other formats, and what each is instead of several files, where it may not be several."""
 
 
 def read(
@@ -71,8 +70,17 @@ def read(
     one in `as_text`, which goes before `many`, the function makes one text of a list. With `empty`,
     a text may be empty.
     """
+    as_text = as_text or {}
     try:
-        wanted = replace(_wanted(columns, settings, many, as_text or {}), empty=empty)
+        wanted = ReadSettings(
+            columns,
+            _filter(columns, settings),
+            settings.on_bad_row,
+            many=[key for name, key in columns.items() if name in many],
+            as_text={key: as_text[name] for name, key in columns.items() if name in as_text},
+            speakers=settings.speakers,
+            empty=empty,
+        )
         return _read(files, settings, wanted)
     except DataError as error:
         links = columns.get("alignment")
@@ -86,28 +94,39 @@ def read(
 
 
 def _read(files: Files, settings: DataSettings, wanted: ReadSettings) -> Examples:
-    """The rows of a dataset of the hub, a table in memory, a special format, or files."""
-    if isinstance(files, str) and files.startswith(HUB) and settings.format == "table":
-        folder = Path(settings.folder).expanduser()
-        return kept(read_hub(files, wanted, folder=folder), wanted, name=files, unit="row")
-    if isinstance(files, str) and files.startswith(MEMORY) and settings.format == "table":
-        return read_memory(files, wanted)
-    place: Places
-    if isinstance(files, str):
-        place = settings.path(files)
-    else:
-        place = {key: settings.path(file) for key, file in files.items()}
-    if settings.format != "table":
-        return _FORMATS[settings.format](place, wanted)
+    """The rows of a dataset of the hub, a table in memory, or files."""
+    if not isinstance(files, str):
+        places = {key: settings.path(file) for key, file in files.items()}
+        return read_rows(places, wanted, settings.format, settings)
+    if settings.format == "table":
+        if files.startswith(HUB):
+            folder = Path(settings.folder).expanduser()
+            return kept(read_hub(files, wanted, folder=folder), wanted, name=files, unit="row")
+        if files.startswith(MEMORY):
+            return read_memory(files, wanted)
+        if files != settings.train:  # the delimiter of the recipe may be that of another file
+            changes = refitted(settings.path(files), wanted.keys, settings)
+            settings = settings.model_copy(update=changes)
+    return read_rows(settings.path(files), wanted, settings.format, settings)
+
+
+def read_rows(
+    place: Places, wanted: ReadSettings, form: str = "table", settings: TableSettings | None = None
+) -> Examples:
+    """The wanted columns of a file, of parallel files, or of the format `form`."""
+    if form != "table":
+        reader, single = _SPECIAL[form]
+        if single and isinstance(place, Mapping):
+            raise DataError(f"Format {form} is {single.format(', '.join(place))}")
+        return reader(place, wanted)
     if isinstance(place, Mapping):
         return _parallel(place, wanted)
+    settings = settings or TableSettings()
     kind = _format_of(place)
     if settings.sheet is not None and kind is not ExcelFile:
         raise DataError(
             f"'sheet' names a sheet of an .xlsx workbook, but the data is {place}; remove it."
         )
-    if files != settings.train:  # the delimiter of the recipe may be that of another file
-        settings = settings.model_copy(update=refitted(place, wanted.keys, settings))
     table = kind(place, wanted.fields, settings)
     records = table.records(wanted)  # before the unit, which a JSON file finds then
     examples = kept(records, wanted, name=str(place), unit=table.unit)
@@ -140,12 +159,8 @@ def header_as_data(path: Path, settings: TableSettings) -> list[str]:
     return unsaid_header(_format_of(path)(path, {}, settings))
 
 
-def _wanted(
-    columns: Mapping[str, Column],
-    settings: DataSettings,
-    many: Collection[str],
-    as_text: Mapping[str, ToText],
-) -> ReadSettings:
+def _filter(columns: Mapping[str, Column], settings: DataSettings) -> dict[Key, str]:
+    """The values of columns that rows must have; columns are all named, or all numbered."""
     numbered = [key for key in columns.values() if isinstance(key, int)]
     named = [key for key in columns.values() if not isinstance(key, int)]
     if numbered and named:
@@ -153,22 +168,13 @@ def _wanted(
             f"Columns are given by name ({named[0]!r}) and by number ({numbered[0]}); "
             "use names alone, or numbers alone (then the file has no header)."
         )
-    kept_rows: dict[Key, str] = {}
-    for name, value in settings.filter.items():
-        if numbered and not (name.isascii() and name.isdigit() and int(name)):
+    for name in settings.filter if numbered else ():
+        if not (name.isascii() and name.isdigit() and int(name)):
             raise DataError(
                 f"'filter' names column {name!r}, but the other columns are given by number; give "
                 "its number from 1."
             )
-        kept_rows[int(name) if numbered else name] = value
-    return ReadSettings(
-        columns,
-        kept_rows,
-        settings.on_bad_row,
-        many=[key for name, key in columns.items() if name in many],
-        as_text={key: as_text[name] for name, key in columns.items() if name in as_text},
-        speakers=settings.speakers,
-    )
+    return {int(name) if numbered else name: value for name, value in settings.filter.items()}
 
 
 def _format_of(path: Path) -> type[TableFile]:

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from sixjars.data.storage.cache import Examples
+from sixjars.data.tables.delimited import decoded_lines
 from sixjars.data.tables.json_objects import DECODER
-from sixjars.data.tables.lines import decoded_lines
 from sixjars.data.tables.rows import (
     Places,
     ReadSettings,
@@ -29,16 +29,11 @@ IMAGE: Final = "image"  # the column that names the file of an image
 CAPTION: Final = "caption"  # the column with its caption
 
 
-def read_coco(place: Places, wanted: ReadSettings) -> Examples:
+def read_coco(place: Path, wanted: ReadSettings) -> Examples:
     """Read JSON: `images` have `id` and `file_name`, `annotations` `image_id` and `caption`.
 
     The rows stand in the order of the annotations, and `line` is the number of the annotation.
     """
-    if isinstance(place, Mapping):
-        raise DataError(
-            f"Format coco is one .json file, but files are given for {', '.join(place)}; name one "
-            "file."
-        )
     check_columns(wanted, (IMAGE, CAPTION), place)
     images, annotations = _coco_lists(place)
     names = _coco_names(images, place)

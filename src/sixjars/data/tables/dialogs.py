@@ -9,7 +9,6 @@ from sixjars.data.storage.cache import Examples
 from sixjars.data.tables.json_objects import check_named, json_records, json_unit
 from sixjars.data.tables.rows import (
     Key,
-    Places,
     ReadSettings,
     Record,
     RowFault,
@@ -24,7 +23,7 @@ from sixjars_runtime.text.segments import marked
 _COLUMNS: Final[dict[str, Key]] = {"source": 1, "target": 2}  # no name of JSON is a number
 
 
-def read_dialogs(place: Places, wanted: ReadSettings) -> Examples:
+def read_dialogs(place: Path, wanted: ReadSettings) -> Examples:
     """Make an example of each turn but the first of every conversation.
 
     The turns are a list of texts in the column of `source`; that of `target` is not read. The
@@ -34,11 +33,6 @@ def read_dialogs(place: Places, wanted: ReadSettings) -> Examples:
     turn becomes one space. A conversation of one turn gives no example; if all are such, that is an
     error.
     """
-    if isinstance(place, Mapping):
-        raise DataError(
-            "Format dialogs is one file of JSON lines, but files are given for "
-            f"{', '.join(place)}; name one file."
-        )
     if set(wanted.fields) != set(_COLUMNS):
         raise DataError(
             "Format dialogs gives source and target, no more and no less, not "

@@ -10,9 +10,8 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final, final
 
-from sixjars.data.tables.cells import CellFile
 from sixjars.data.tables.rows import Fields
-from sixjars.data.tables.table_file import TableRow
+from sixjars.data.tables.table_file import CellFile, TableRow
 from sixjars.data.text.files import check_file
 from sixjars.progress import tell
 from sixjars_runtime.errors import DataError, MissingExtra, shown, unknown

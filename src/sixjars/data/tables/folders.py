@@ -3,14 +3,14 @@
 import os
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Final, NoReturn
 
 from sixjars.data.media.files import is_hidden
 from sixjars.data.storage.cache import Examples
-from sixjars.data.tables.rows import Places, ReadSettings, Record, RowFault, check_columns, kept
+from sixjars.data.tables.rows import ReadSettings, Record, RowFault, check_columns, kept
 from sixjars.data.text.files import check_file
 from sixjars_runtime.errors import DataError
 from sixjars_runtime.images import IMAGE_ENDINGS
@@ -21,18 +21,13 @@ ENDINGS: Final = {"image": IMAGE_ENDINGS, "video": VIDEO_ENDINGS}
 """The columns that name the file, and the files that count as such."""
 
 
-def read_folders(place: Places, wanted: ReadSettings) -> Examples:
+def read_folders(place: Path, wanted: ReadSettings) -> Examples:
     """Make a row of each file, in the order of names: its path, and the folder it is in.
 
     If `image` is wanted for, the files are those that end like images; if `video`, like videos.
     Hidden files and all others are not looked at. Folders below those of the labels belong to their
     label. `line` is the number of the file.
     """
-    if isinstance(place, Mapping):
-        raise DataError(
-            f"Format folders is one folder (or .zip), but {', '.join(place)} are given; name one "
-            "folder."
-        )
     check_columns(wanted, (*ENDINGS, LABEL), place)
     kinds = [kind for kind in ENDINGS if kind in wanted.keys] or list(ENDINGS)
     endings = tuple(sorted({ending for kind in kinds for ending in ENDINGS[kind]}))

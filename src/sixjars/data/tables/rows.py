@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import islice, product
+from itertools import chain, islice, product
 from pathlib import Path
 from typing import Any, Final, final
 
@@ -88,9 +88,9 @@ class ReadSettings:
 
     fields: Mapping[str, Key]
     """Our field -> their column."""
-    filter: Mapping[Key, str]
+    filter: Mapping[Key, str] = field(default_factory=dict)
     """Keep only rows with these values."""
-    on_bad_row: str
+    on_bad_row: str = "error"
     """`error` or `skip`."""
     files: Mapping[Key, str] = field(default_factory=dict)
     """The file of each column, where there is more than one."""
@@ -118,36 +118,49 @@ def check_columns(wanted: ReadSettings, known: Sequence[str], where: object) -> 
 
 def kept(records: Source, wanted: ReadSettings, *, name: str, unit: str = "line") -> Examples:
     """The good rows of all records; a bad one is an error or is counted, as the settings say."""
-    spool = Spool()
     skipped = seen = 0
     bad: list[RowFault] = []
-    first: RowFault | None = None
     reasons = Counter[str]()
-    pieces = _pieces(records, wanted)
-    for piece in counted(pieces, f"reading {name}", rows=lambda piece: len(piece.lines)):
-        seen += len(piece.lines) + len(piece.faults)
-        table, empty = _good_rows(piece.columns, piece.lines, wanted)
-        faults = [*piece.faults, *empty]
-        bad = sorted([*bad, *faults], key=lambda fault: fault.line)[:SHOWN]
-        first = first or min(faults, key=lambda fault: fault.line, default=None)
-        if first is not None and wanted.on_bad_row == "error":
-            raise DataError.of_row(f"{first.file or name}, {unit} {first.line}: {first.sentence}")
-        reasons.update(fault.sentence for fault in faults)
-        skipped += len({(fault.file, fault.line) for fault in faults})
-        spool.add(table)
+
+    def good_rows() -> Iterator[Any]:
+        nonlocal skipped, seen, bad
+        pieces = _pieces(records, wanted)
+        for piece in counted(pieces, f"reading {name}", rows=lambda piece: len(piece.lines)):
+            seen += len(piece.lines) + len(piece.faults)
+            table, empty = _good_rows(piece.columns, piece.lines, wanted)
+            faults = [*piece.faults, *empty]
+            bad = sorted([*bad, *faults], key=lambda fault: fault.line)[:SHOWN]
+            if bad and wanted.on_bad_row == "error":
+                place = f"{bad[0].file or name}, {unit} {bad[0].line}"
+                raise DataError.of_row(f"{place}: {bad[0].sentence}")
+            reasons.update(fault.sentence for fault in faults)
+            skipped += len({(fault.file, fault.line) for fault in faults})
+            yield table
+
+    table = _joined(good_rows())
     if not seen:
         raise DataError(f"{name} has no rows.")
-    table = spool.table()
     if not len(table):
         were = "was" if skipped == 1 else "were"
         why = f"{skipped} {were} bad and {seen - skipped} did not fit 'filter'."
-        if first is not None:
-            why += f" The first bad one is {unit} {first.line}: {first.sentence}"
+        if bad:
+            why += f" The first bad one is {unit} {bad[0].line}: {bad[0].sentence}"
         raise DataError(f"{name}: no row is left of {seen}; {why}")
     named = [(fault.line, fault.sentence) for fault in bad]
     others = skipped > len(bad)
     notes = (note_on(named, skipped, name=name, unit=unit, others=others),) if bad else ()
     return Examples(table, skipped, name, notes, unit, dict(reasons.most_common(_REASONS)))
+
+
+def _joined(tables: Iterator[Any]) -> Any:
+    """All tables as one, in a file where it is large; one alone is what it is."""
+    first, second = next(tables, None), next(tables, None)
+    if second is None:
+        return first
+    spool = Spool()
+    for table in chain((first, second), tables):
+        spool.add(table)
+    return spool.table()
 
 
 def _pieces(records: Iterable[Any], wanted: ReadSettings) -> Iterator[RecordBlock]:

@@ -1,4 +1,4 @@
-"""Settings that a column suggests: tokens, vocabulary size, longest text, or lists of labels."""
+"""What a column of texts suggests: the kind of tokens, vocabulary size, longest text; lists of labels."""
 
 import re
 from collections.abc import Sequence
@@ -26,6 +26,8 @@ UNSPACED: Final = re.compile(
 LATIN: Final = re.compile("[A-Za-z\u00c0-\u024f\u1e00-\u1eff]")
 WORD_OR_MARK: Final = re.compile(r"\w+|[^\w\s]")
 ASSUMED_LENGTH: Final = 50  # words of a text where there is no data yet
+LEAST_LISTS: Final = 0.1
+"""The share of texts with several labels, from which on a column is taken for one of lists."""
 
 
 def suggested_tokens(texts: Sequence[str], *, tokens: str, long: bool) -> dict[str, Any]:
@@ -111,10 +113,6 @@ def are_unspaced(texts: Sequence[str]) -> bool:
     letters = sum(len(UNSPACED.findall(text)) for text in texts)
     words = sum(len(text.split()) for text in texts)
     return letters > max(4 * words, sum(map(len, texts)) // 2)
-
-
-LEAST_LISTS: Final = 0.1
-"""The share of texts with several labels, from which on a column is taken for one of lists."""
 
 
 def hold_lists(texts: Sequence[str], mark: str) -> bool:

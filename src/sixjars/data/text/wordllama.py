@@ -40,11 +40,6 @@ _INSIDE: Final = "##"
 """Begins a token of WordPiece that continues a word."""
 
 
-def is_installed() -> bool:
-    """Whether the package is there."""
-    return find_spec(NAME) is not None
-
-
 def package_folder() -> Path:
     """Where the package is installed; nothing of it is run."""
     spec = find_spec(NAME)

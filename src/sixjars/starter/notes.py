@@ -11,7 +11,7 @@ from typing import Final, final
 from sixjars.data.field import Field
 from sixjars.data.media.files import MediaFiles
 from sixjars.data.storage.cache import Examples
-from sixjars.data.tables.headers import is_number
+from sixjars.data.tables.dialect import is_number
 from sixjars.data.text.statistics import hold_lists
 from sixjars.progress import number_of
 from sixjars_runtime.errors import DataError, MissingExtra, SixJarsError, shown
@@ -51,14 +51,6 @@ def counts_of(field: Field, texts: Sequence[str]) -> Counter[str]:
     return Counter(map(field.normalize, texts)) if field.single_label else Counter()
 
 
-def labels_of(field: Field, texts: Sequence[str]) -> list[str]:
-    """The labels of all rows, each label of a row that has several."""
-    labels = [field.normalize(text) for text in texts]
-    if not field.multi_label:
-        return labels
-    return [label for text in labels for label in text.split(SEPARATOR)]
-
-
 def unbalanced(counts: Mapping[str, int]) -> bool:
     """Whether some of a few labels have many more rows than others; few rows, a typo maybe, pass.
 
@@ -69,20 +61,18 @@ def unbalanced(counts: Mapping[str, int]) -> bool:
     return len(counts) <= 20 and len(many) > 1 and max(many) >= 3 * min(many)
 
 
-def drops_single(field: Field, texts: Sequence[str]) -> bool:
+def drops_single(counts: Mapping[str, int]) -> bool:
     """Whether a starter recipe leaves out labels of one row, of which no other row can be scored.
 
     Only where labels are unbalanced: with balanced weights that row would weigh as much as a whole
     class.
     """
-    counts = counts_of(field, texts)
     return unbalanced(counts) and 1 in counts.values()
 
 
 def check_labels(field: Field, texts: Sequence[str], data: object) -> None:
     """Refuse data with only one label, as training would."""
-    is_label = field.single_label or field.multi_label
-    labels = {field.normalize(text) for text in texts} if is_label else set()
+    labels = {field.normalize(text) for text in texts}
     if len(labels) == 1 and not (field.multi_label and SEPARATOR in min(labels)):
         rows = "all rows have" if len(texts) > 1 else "its only row has"
         raise DataError(
@@ -108,7 +98,7 @@ def label_notes(field: Field, texts: Sequence[str]) -> Iterator[str]:
     counts = counts_of(field, texts)
     if field.multi_label and texts:
         lists = [field.normalize(text) for text in texts]
-        counts = Counter(labels_of(field, texts))
+        counts = Counter(label for text in lists for label in text.split(SEPARATOR))
         example = next((text for text in lists if SEPARATOR in text), lists[0])
         yield (
             f"a row may have several labels, such as {shown(example)}, so the recipe says "
@@ -123,12 +113,7 @@ def label_notes(field: Field, texts: Sequence[str]) -> Iterator[str]:
                 f"list is a class of its own. If a row may have several labels, {advice}."
             )
     yield from _amounts(counts)
-    usual = median(counts.values()) if counts else 0
-    rare = [label for label, count in counts.items() if count < FEW and SELDOM * count <= usual]
-    dropped = [label for label in counts if counts[label] == 1 and drops_single(field, texts)]
-    if rare or dropped:
-        named = [*rare, *(label for label in dropped if label not in rare)]
-        yield _listed([_rare(label, counts) for label in named]) + _left_out(dropped, field.name)
+    yield from _rare_labels(counts, field)
     yield from _differ_in_case(counts, field.name)
     blank = next((text for text in texts if counts and text != text.strip()), None)
     if blank is not None:
@@ -136,22 +121,11 @@ def label_notes(field: Field, texts: Sequence[str]) -> Iterator[str]:
         yield f"blanks around a label do not count: {blank!r} is read as {label}."
 
 
-def _differ_in_case(counts: Mapping[str, int], field: str) -> Iterator[str]:
-    alike = defaultdict(list)
-    for label in counts:
-        alike[label.casefold()].append(f"{shown(label)} ({number_of(counts[label], 'row')})")
-    if pairs := [" and ".join(names) for names in alike.values() if len(names) > 1]:
-        yield (
-            f"labels differ only in case, and are different classes: {_listed(pairs)} "
-            f"Write `lowercase: true` under {field} to make them one."
-        )
-
-
 def _amounts(counts: Counter[str]) -> Iterator[str]:
     """A sentence where labels are amounts, not the names of classes: numbers, of which whole ones hardly come again."""
     if len(counts) <= MANY or not all(map(is_number, counts)):
         return
-    parts = [label for label in counts if _has_fraction(label)]
+    parts = [label for label in counts if not label.strip().lstrip("+-").isdigit()]
     if parts or len(counts) * FEW > counts.total():
         yield (
             f"labels are numbers with many different values ({len(counts):,} in {counts.total():,} rows, such as "
@@ -159,15 +133,17 @@ def _amounts(counts: Counter[str]) -> Iterator[str]:
         )
 
 
-def _has_fraction(label: str) -> bool:
-    return is_number(label) and not label.strip().lstrip("+-").isdigit()
-
-
-def _left_out(labels: Sequence[str], field: str) -> str:
-    """What a recipe does with labels of one row."""
-    if len(labels) <= NAMED:
-        return f" A label of 1 row is left out (min_count: 2 under {field})." if labels else ""
-    return f" The {len(labels)} labels of 1 row are left out (min_count: 2 under {field})."
+def _rare_labels(counts: Mapping[str, int], field: Field) -> Iterator[str]:
+    """A sentence on labels of few rows, and what a recipe does with those of one row."""
+    usual = median(counts.values()) if counts else 0
+    rare = [label for label, count in counts.items() if count < FEW and SELDOM * count <= usual]
+    is_dropped = field.single_label and drops_single(counts)
+    dropped = [label for label in counts if is_dropped and counts[label] == 1]
+    if named := list(dict.fromkeys([*rare, *dropped])):
+        labels = "A label" if len(dropped) <= NAMED else f"The {len(dropped)} labels"
+        verb = "is" if len(dropped) <= NAMED else "are"
+        left_out = f" {labels} of 1 row {verb} left out (min_count: 2 under {field.name})."
+        yield _listed([_rare(label, counts) for label in named]) + (left_out if dropped else "")
 
 
 def _rare(label: str, counts: Mapping[str, int]) -> str:
@@ -183,12 +159,21 @@ def _may_be_typo(label: str, other: str) -> bool:
     >>> _may_be_typo("Biling / Delivery", "Billing / Delivery"), _may_be_typo("Return / Delivery", "Billing / Delivery")
     (True, False)
     """
-    words, others = (re.findall(r"\w+", one.casefold()) for one in (label, other))
+    words, others = (re.findall(r"\w+", text.casefold()) for text in (label, other))
     if len(words) != len(others):  # a blank more or less
         return bool(get_close_matches("".join(words), ["".join(others)], cutoff=ONLY_BLANKS))
-    return all(
-        get_close_matches(*pair) for pair in zip(words, ([one] for one in others), strict=True)
-    )
+    return all(get_close_matches(word, [near]) for word, near in zip(words, others, strict=True))
+
+
+def _differ_in_case(counts: Mapping[str, int], field: str) -> Iterator[str]:
+    alike = defaultdict(list)
+    for label in counts:
+        alike[label.casefold()].append(f"{shown(label)} ({number_of(counts[label], 'row')})")
+    if pairs := [" and ".join(names) for names in alike.values() if len(names) > 1]:
+        yield (
+            f"labels differ only in case, and are different classes: {_listed(pairs)} "
+            f"Write `lowercase: true` under {field} to make them one."
+        )
 
 
 def _listed(sentences: Sequence[str]) -> str:
