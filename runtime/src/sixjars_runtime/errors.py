@@ -15,6 +15,7 @@ SixJarsError
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from difflib import get_close_matches
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import PurePath
 from reprlib import Repr
@@ -133,6 +134,17 @@ class Interrupted(SixJarsError):
     exit_code = 130
 
 
+def need(module: str, extra: str, library: str | None = None) -> None:
+    """Refuse to go on without a library that is optional, which is called as its module or else.
+
+    >>> need("json", "vision")
+    """
+    try:
+        import_module(module)
+    except ImportError:
+        raise MissingExtra(library or module, extra) from None
+
+
 def install_command(extra: str) -> str:
     """Return the command that installs an optional library.
 
@@ -152,7 +164,7 @@ shown: Final[Callable[[object], str]] = _SHORT.repr
 """A value as a message quotes it: its beginning will do."""
 ALIASES: Final = {
     alias: name
-    for line in """
+    for names in """
     rate=lr,learning_rate batch_examples=batch_size,batch
     epochs=num_epochs,max_epochs,n_epochs,epoch steps=max_steps,num_steps optimizer=opt
     warmup=warmup_steps patience=early_stopping
@@ -171,14 +183,15 @@ ALIASES: Final = {
     macro_f1=f1 rougeL=rouge cider_d=cider mean_reciprocal_rank=mrr alignment_error_rate=aer
     fp16=16,half bf16=mixed
     document_classification=classification,sentiment,topic,sentiment_analysis,topic_classification
-    sentence_pair=nli,natural_language_inference,textual_entailment,rte,paraphrase,paraphrase_detection,sentence_pair_classification,text_pair,pair_classification
+    sentence_pair=nli,natural_language_inference,textual_entailment,rte,paraphrase
+    sentence_pair=paraphrase_detection,sentence_pair_classification,text_pair,pair_classification
     image_classification=image_recognition,image_labelling,image_labeling
     video_classification=action_recognition translation=machine_translation,seq2seq
     image_captioning=captioning image_question_answering=vqa,visual_question_answering
     conversation=chatbot dialog=dialogue language_model=language_modeling,language_modelling
     pointing=pointer_network summarization=summarisation
     """.split()
-    for name, aliases in [line.split("=")]
+    for name, aliases in [names.split("=")]
     for alias in aliases.split(",")
 }
 """Names that people know from elsewhere, or from an earlier version -> ours."""

@@ -15,7 +15,7 @@ from typing import Any, Final, final
 
 from tokenizers import Tokenizer
 
-from sixjars_runtime.errors import DataError, MissingExtra, RunError, first_line, shown
+from sixjars_runtime.errors import DataError, MissingExtra, RunError, first_line, need, shown
 from sixjars_runtime.special_tokens import GO, PAD, SPECIAL, STOP, UNK
 from sixjars_runtime.text.segments import has_half_character
 from sixjars_runtime.text.spelling import BaseTokenizer
@@ -87,10 +87,9 @@ def _hugging_face(content: bytes) -> Engine:
 
 
 def _sentence_piece(content: bytes) -> Engine:
-    try:
-        from sentencepiece import SentencePieceProcessor
-    except ImportError:
-        raise MissingExtra("sentencepiece", "sentencepiece") from None
+    need("sentencepiece", "sentencepiece")
+    from sentencepiece import SentencePieceProcessor
+
     model: Any = SentencePieceProcessor(model_proto=content)
     count = model.get_piece_size()
     return Engine(
