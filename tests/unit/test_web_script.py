@@ -10,8 +10,7 @@ import sixjars
 from sixjars.drawing.html.assets import MARK, kept
 from sixjars.recipe.files import packaged
 from sixjars.runs.recipes import read_recipe
-from sixjars.serving.web.features import features
-from sixjars.serving.web.parts import parts_of, script, style
+from sixjars.serving.web.parts import features, parts_of, script, style
 
 PACKAGE = Path(sixjars.__file__).parent
 FOLDERS = ("serving/web/script", "serving/static", "drawing/html/static")

@@ -31,9 +31,8 @@ from sixjars.runs.prediction.predictor import Predictor
 from sixjars.runs.recipes import Blueprint
 from sixjars.samples import generate, materialise, sample_columns
 from sixjars.serving.pages import titles
-from sixjars.serving.web.features import features
 from sixjars.serving.web.packing import packed, planes
-from sixjars.serving.web.parts import SCRIPT, parts_of, script, style
+from sixjars.serving.web.parts import SCRIPT, features, parts_of, script, style
 from sixjars.tasks import TASKS
 from sixjars_runtime.errors import DataError, RunError
 from sixjars_runtime.text.spelling import has_marked_words
