@@ -10,7 +10,7 @@ import pytest
 
 import sixjars
 from sixjars.recipe.files import packaged
-from sixjars.serving.server.page import page, policy
+from sixjars.serving.pages import page, policy
 from sixjars.tasks import TASKS
 from tests.recipes.stand_ins import image, video
 from tests.unit.browser import CHROMIUM, Browser

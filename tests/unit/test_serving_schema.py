@@ -10,8 +10,7 @@ import sixjars
 from sixjars.serving.server.messages import (
     FieldDescription,
     ModelMessage,
-    predict_body,
-    stream_body,
+    request_body,
 )
 from sixjars.serving.server.settings import ServerSettings
 from tests.unit.serving import Server
@@ -95,7 +94,7 @@ def test_inputs_are_needed(server: Server) -> None:
 
 
 def test_limits_of_the_server_are_in_its_schema(server: Server) -> None:
-    schema, _, _ = forms(predict_body([model()], SETTINGS))
+    schema, _, _ = forms(request_body([model()], SETTINGS))
     assert schema["properties"]["inputs"]["maxItems"] == 5
     search = schema["properties"]["search"]["properties"]
     assert (search["width"]["maximum"], search["nbest"]["maximum"]) == (8, 8)
@@ -103,14 +102,14 @@ def test_limits_of_the_server_are_in_its_schema(server: Server) -> None:
     assert server.ask("/v1/predict", {"inputs": ["a"] * 5, "search": widest})[0] == 200
     for wrong in ({"inputs": ["a"] * 6}, {"inputs": ["a"], "search": {"kind": "beam", "width": 9}}):
         assert server.ask("/v1/predict", wrong)[0] == 422
-    schema, examples, _ = forms(stream_body([model()], SETTINGS))
+    schema, examples, _ = forms(request_body([model()], SETTINGS, streams=True))
     assert schema["properties"]["inputs"]["maxItems"] == 1
     assert schema["properties"]["search"]["properties"]["kind"]["enum"] == ["greedy", "sample"]
     assert {len(one["value"]["inputs"]) for one in examples.values()} == {1}
 
 
 def test_where_several_runs_are_served_requests_name_one() -> None:
-    schema, examples, form = forms(predict_body([model("a"), model("b", searches=False)], SETTINGS))
+    schema, examples, form = forms(request_body([model("a"), model("b", searches=False)], SETTINGS))
     assert schema["required"] == ["model", "inputs"]
     assert schema["properties"]["model"] == {"type": "string", "enum": ["a", "b"]}
     assert {one["value"]["model"] for one in examples.values()} == {"a"}
@@ -118,7 +117,7 @@ def test_where_several_runs_are_served_requests_name_one() -> None:
 
 
 def test_where_nothing_is_searched_there_is_nothing_to_set() -> None:
-    schema, examples, _ = forms(predict_body([model(searches=False)], SETTINGS))
+    schema, examples, _ = forms(request_body([model(searches=False)], SETTINGS))
     assert schema["properties"]["search"]["additionalProperties"] is False
     assert "properties" not in schema["properties"]["search"]
     assert "beam" not in examples
@@ -126,7 +125,7 @@ def test_where_nothing_is_searched_there_is_nothing_to_set() -> None:
 
 def test_a_file_alone_is_an_input() -> None:
     """Of one run that reads one image; then the other part of the form may be left out."""
-    _, _, form = forms(predict_body([model(file=True)], SETTINGS))
+    _, _, form = forms(request_body([model(file=True)], SETTINGS))
     asked, alone = form["anyOf"]
     assert asked["required"] == ["request"]
     assert asked["properties"]["request"]["required"] == ["inputs"]
@@ -134,7 +133,7 @@ def test_a_file_alone_is_an_input() -> None:
     assert alone["properties"]["files"]["minItems"] == 1
     assert alone["properties"]["request"]["required"] == []
     assert form["properties"]["files"]["maxItems"] == 5
-    _, _, form = forms(stream_body([model(file=True)], SETTINGS))
+    _, _, form = forms(request_body([model(file=True)], SETTINGS, streams=True))
     assert form["anyOf"][1]["properties"]["files"]["maxItems"] == 1
 
 

@@ -10,6 +10,7 @@ from fastapi import FastAPI, HTTPException, Request
 from fastapi.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
 from pydantic_core import to_json
 
+from sixjars.serving.pages import page, policy
 from sixjars.serving.server.batcher import Batcher, QueueClosed, QueueFull, WaitingRequest
 from sixjars.serving.server.guard import RequestGuard
 from sixjars.serving.server.messages import (
@@ -20,11 +21,9 @@ from sixjars.serving.server.messages import (
     Refusal,
     ReloadRequest,
     ReloadResponse,
-    predict_body,
-    stream_body,
+    request_body,
 )
 from sixjars.serving.server.metrics import ServerMetrics
-from sixjars.serving.server.page import page, policy
 from sixjars.serving.server.requests import (
     CheckedRequest,
     Uploads,
@@ -213,7 +212,7 @@ def _add_predictions(app: FastAPI, serving: Serving) -> None:
     runs = [run.message() for run in serving.runs.values()]
     predicted: dict[int | str, dict[str, Any]] = {200: {"model": PredictResponse}}
 
-    @app.post("/v1/predict", openapi_extra=predict_body(runs, settings), responses=predicted)
+    @app.post("/v1/predict", openapi_extra=request_body(runs, settings), responses=predicted)
     async def predict(request: Request) -> Response:
         """Outputs for each input; one that cannot be used has an error of its own."""
         async with received(request, settings) as (message, uploads):
@@ -221,7 +220,9 @@ def _add_predictions(app: FastAPI, serving: Serving) -> None:
             rows = await while_there(request, serving.answer(run, checked))
         return _json({"model": run.name, "predictions": rows})
 
-    @app.post("/v1/stream", openapi_extra=stream_body(runs, settings), responses=EVENTS)
+    @app.post(
+        "/v1/stream", openapi_extra=request_body(runs, settings, streams=True), responses=EVENTS
+    )
     async def stream(request: Request) -> Response:
         """Server-sent events: tokens with their attention as they are written, for one input."""
         async with AsyncExitStack() as stack:

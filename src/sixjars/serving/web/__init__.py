@@ -97,16 +97,14 @@ def _plan(run: RunFolder, predictor: Predictor, *, searches: bool) -> dict[str, 
         "output": _field(fields.output, columns),
         "positions_of": predictor.network.encoder.positions_of(),
         "search": search.model_dump(),
-        "order": _orders(search, searches=searches),
+        # a sentence on the order of several outputs, by the kind of search
+        "order": {
+            kind: order_in_words(search.model_copy(update={"kind": kind}))
+            if searches
+            else BY_PROBABILITY
+            for kind in get_args(SearchSettings.model_fields["kind"].annotation)
+        },
     }
-
-
-def _orders(search: SearchSettings, *, searches: bool) -> dict[str, str]:
-    """A sentence on the order of several outputs, by the kind of search."""
-    kinds = get_args(SearchSettings.model_fields["kind"].annotation)
-    if not searches:
-        return dict.fromkeys(kinds, BY_PROBABILITY)
-    return {kind: order_in_words(search.model_copy(update={"kind": kind})) for kind in kinds}
 
 
 def _weights(run: Predictor) -> dict[str, Tensor]:
