@@ -232,7 +232,6 @@ def _column(table: Any, names: Sequence[Any], name: str, *inside: str) -> list[A
 
 
 def _rows(columns: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
-    """Return rows by field, of columns that are equally long."""
     rows = zip(*columns.values(), strict=True)
     return [dict(zip(columns, map(_cell, row), strict=True)) for row in rows]
 

@@ -260,7 +260,6 @@ def hint(got: object, known: Collection[str]) -> str:
 
 
 def _letters(name: str) -> str:
-    """Return a name without case and punctuation."""
     return "".join(letter for letter in name.lower() if letter.isalnum())
 
 

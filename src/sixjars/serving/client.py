@@ -253,7 +253,6 @@ def _several(inputs: Any) -> list[Any]:
 
 
 def _body(inputs: Sequence[Given], rest: Mapping[str, Any]) -> tuple[bytes, str]:
-    """The body of a request and its type: JSON, or a form where there are files."""
     files: dict[str, Path] = {}
 
     def plain(value: Any) -> Any:

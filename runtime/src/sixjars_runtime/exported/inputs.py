@@ -322,7 +322,6 @@ def _file(name: str, text: str) -> Path:
 
 
 def _numbered(values: Numbers) -> tuple[str, ...]:
-    """Return the number of each position, from 1, for a person."""
     return tuple(str(at + 1) for at in range(len(values)))
 
 

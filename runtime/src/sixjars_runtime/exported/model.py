@@ -86,7 +86,6 @@ class Model:
         self._check_graphs()
 
     def _with_learned(self, kind: Callable[..., T], name: str, field: Mapping[str, Any]) -> T:
-        """Make a reader or writer with what the run's field learned."""
         path, learned = learned_of(self.folder, name)
         with damaged(path):
             return kind(name, field, learned)
@@ -192,7 +191,6 @@ class Model:
     def _prepared(
         self, number: int, item: Any, settings: SearchOptions
     ) -> dict[str, ReadInput] | ExportedPrediction:
-        """Read an input, or return a prediction that says what is wrong with it."""
         texts: dict[str, str] = {}
         try:
             values = by_name(item, self.about["columns"])
@@ -210,7 +208,6 @@ class Model:
             return ExportedPrediction("", inputs=texts, error=f"input {number + 1}: {error}")
 
     def _takes(self, name: str, value: list[Any]) -> bool:
-        """Whether a list is one value of a field."""
         try:
             self._text_of(name, value)
         except (ValueError, SixJarsError):
@@ -228,7 +225,6 @@ class Model:
         return text
 
     def _prefix(self, text: str, settings: SearchOptions) -> ReadInput:
-        """Read how the output of a model without input begins."""
         assert isinstance(self.writer, TextWriter)
         ids = self.writer.tokenizer.encode(text)
         if len(ids) >= settings.max_length:
@@ -244,7 +240,6 @@ class Model:
         rows: Sequence[Mapping[str, ReadInput]],
         settings: SearchOptions,
     ) -> Iterator[list[ExportedPrediction]]:
-        """Yield the predictions for each row of one batch."""
         outputs = self.first(self._tensors(rows), rows=len(rows))
         if self.is_whole:
             hypotheses = _from_graph(outputs)
@@ -260,7 +255,6 @@ class Model:
             yield [self._finished(row, hypothesis, length, settings) for hypothesis in best]
 
     def _tensors(self, rows: Sequence[Mapping[str, ReadInput]]) -> dict[str, NDArray[Any]]:
-        """Return the tensors of one batch, as the first graph takes them."""
         columns = {name: [row[name] for row in rows] for name in self.readers}
         for name, reader in self.readers.items():
             if isinstance(reader, FileReader):
@@ -282,7 +276,6 @@ class Model:
         numbers: Sequence[int],
         prefix: Tensors | None,
     ) -> list[list[SearchOutput]]:
-        """Search for the outputs of one encoded batch."""
         state = {name: value for name, value in outputs.items() if name.startswith("state.")}
         prepared = {name: value for name, value in outputs.items() if name.startswith("prepared.")}
 

@@ -198,7 +198,6 @@ class Searching(ABC):
         return _traced(self.ends(), columns)
 
     def _keep(self, going_B: Bools) -> Ints:
-        """Let the other sources leave; return the rows that stay."""
         kept = np.arange(self.alive.size).reshape(self.alive.shape)[going_B].ravel()
         self.sources = self.sources[going_B]
         self.alive = self.alive[going_B]

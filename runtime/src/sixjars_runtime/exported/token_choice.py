@@ -54,7 +54,6 @@ def allowed(
 def _ruled(
     scores_RV: Floats, output_Rt: Ints, steps: int, settings: SearchOptions, special: SpecialTokens
 ) -> Floats:
-    """Apply the rules of the settings, in place."""
     scores_RV[:, special.never(settings.unknown)] = NEVER
     length = settings.no_repeat_ngram
     if 0 < length <= output_Rt.shape[1]:

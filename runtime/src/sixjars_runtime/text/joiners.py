@@ -75,7 +75,6 @@ def folded(counts: Mapping[str, int], least: int) -> Counter[str]:
 
 
 def _by_mark(tokens: Iterable[str]) -> dict[str, list[str]]:
-    """Return the forms of each mark among the tokens, in their order."""
     forms: dict[str, list[str]] = {}
     for token in tokens:
         mark = without_joiners(token) if len(token) <= _LONGEST else ""

@@ -313,7 +313,6 @@ class Spelling(BaseTokenizer):
         return [looked_up(word) if is_whole else next(split).ids for word, is_whole in pairs]
 
     def _with_hashes(self, text: str, ids: Sequence[int]) -> list[int]:
-        """Return ids with the hash of its word in place of each `<unk>`."""
         tokens = zip(self.split(text), ids, strict=True)
         return [self._hash(token) if number == UNK else number for token, number in tokens]
 

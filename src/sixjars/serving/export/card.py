@@ -106,7 +106,6 @@ def _ids(fields: Fields) -> list[str]:
 
 
 def _texts(fields: Fields) -> list[str]:
-    """The ways from texts to ids, and from ids to a text."""
     lines = []
     for name, field in (fields.inputs or {"prefix": fields.output}).items():
         if field.facts().get("vocabulary") or not fields.inputs:

@@ -93,7 +93,6 @@ class Serving:
             self.batchers[name] = Batcher(run.work, self.settings, partial(self._count, name))
 
     def _count(self, name: str, jobs: Sequence[WaitingRequest], seconds: float) -> None:
-        """Add a batch to the metrics of a run."""
         count = sum(len(job.request.inputs) for job in jobs)
         self.metrics.inputs.labels(model=name).inc(count)
         self.metrics.compute_seconds.labels(model=name).inc(seconds)
@@ -207,7 +206,6 @@ def application(
 
 
 def _add_predictions(app: FastAPI, serving: Serving) -> None:
-    """Add the paths that compute; their schema in OpenAPI depends on the runs."""
     settings = serving.settings
     runs = [run.message() for run in serving.runs.values()]
     predicted: dict[int | str, dict[str, Any]] = {200: {"model": PredictResponse}}
@@ -246,7 +244,6 @@ def _add_predictions(app: FastAPI, serving: Serving) -> None:
 
 
 def _add_information(app: FastAPI, serving: Serving, guard: RequestGuard) -> None:
-    """Add the paths that inform: models, health, metrics, and the live page."""
 
     @app.get("/v1/models", responses={200: {"model": ModelsResponse}})
     async def models() -> Response:

@@ -120,7 +120,6 @@ class RequestGuard:
         return None
 
     def _is_known(self, headers: Mapping[str, str]) -> bool:
-        """Whether the token is right, compared in constant time."""
         kind, _, token = headers.get("authorization", "").partition(" ")
         expected = (self.settings.token or "").encode()
         return hmac.compare_digest(token.strip().encode(), expected) and kind.lower() == "bearer"

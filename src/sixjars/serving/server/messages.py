@@ -21,7 +21,6 @@ def _whole(value: Any) -> Any:
 
 
 def _whole_numbers(values: Any) -> Any:
-    """Settings of search with whole numbers where their defaults are."""
     if not isinstance(values, dict):
         return values
     fields = SearchSettings.model_fields.items()

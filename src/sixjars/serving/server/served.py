@@ -105,7 +105,6 @@ class ServedRun:
     def _check_unused(
         self, request: PredictRequest, given: Mapping[str, Any], kind: str | None
     ) -> None:
-        """Refuse settings that would not be used, and are wrong."""
         if kind is None and "kind" in request.search:
             raise DataError(
                 "search.kind: should be greedy, beam or sample, but is None; or leave it out."
@@ -219,7 +218,6 @@ def _field(field: Any, columns: Mapping[str, str]) -> FieldDescription:
 def _row(
     run: Predictor, request: CheckedRequest, predictions: Sequence[Prediction]
 ) -> dict[str, Any]:
-    """The outputs for one input as plain values."""
     first = predictions[0]
     if first.error is not None:
         return {"outputs": [], "error": request.plain(first.error)}

@@ -108,7 +108,6 @@ def _plan(run: RunFolder, predictor: Predictor, *, searches: bool) -> dict[str, 
 
 
 def _weights(run: Predictor) -> dict[str, Tensor]:
-    """The weights of the network, and of a frozen backbone whose features it reads."""
     weights = dict(run.network.state_dict())
     extractors = [field.equipment.extractor for field in run.fields.inputs.values()]
     for path, module in run.network.named_modules():
@@ -160,7 +159,6 @@ def _page(recipe: Recipe, size: int, fingerprint: str, looks: str) -> bytes:
 
 
 def _field(field: Field, columns: Mapping[str, str]) -> dict[str, Any]:
-    """A field with what it learned."""
     values = field.settings.model_dump(mode="json")
     settings = {key: values[key] for key in PUBLIC if key in values}
     settings |= {"pixels": field.facts()["pixels"]} if field.is_media else {}
