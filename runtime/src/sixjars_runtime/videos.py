@@ -109,9 +109,12 @@ class Video:
 
     def take(self, places: Collection[int]) -> tuple[list[NDArray[np.uint8]], int]:
         """Return the frames at these places, and how many frames there are."""
-        frames, taken = enumerate(self._decoded()), frozenset(places)
-        squares = [(at, self._square(frame) if at in taken else None) for at, frame in frames]
-        return [square for _, square in squares if square is not None], len(squares)
+        taken, count = list[NDArray[np.uint8]](), 0
+        places = frozenset(places)
+        for count, frame in enumerate(self._decoded(), start=1):
+            if count - 1 in places:
+                taken.append(self._square(frame))
+        return taken, count
 
     def every(self, seconds: Fraction, most: int) -> Iterator[NDArray[np.uint8]]:
         """Yield what is on the screen every so many seconds from the first frame on."""
