@@ -349,10 +349,11 @@ class Model:
         name, row = next(iter(rows.items()))
         ids: Sequence[int] = hypothesis.tokens
         words: Sequence[str] = row.words
-        if settings.unknown == "replace" and self.readers:
-            ids, words = self.writer.replaced(ids, hypothesis.weights, self.readers[name], row)
+        weights, writer, reader = hypothesis.weights, self.writer, self.readers.get(name)
+        if settings.unknown == "replace" and isinstance(reader, TextReader) and weights is not None:
+            if isinstance(writer, TextWriter):
+                ids, words = writer.replaced(ids, weights, reader, row.text)
         stop = [STOP] if hypothesis.finished and self.searches else []
-        weights = hypothesis.weights
         attention: dict[str, Any] = {} if weights is None else {"weights": weights[:, :length]}
         return ExportedPrediction(
             text=self.writer.decode(ids, words),
