@@ -1,8 +1,8 @@
 """The application: its paths, their requests and their responses."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import Any, final
 
@@ -52,27 +52,17 @@ _STATUSES = {
     503: "Too many wait; come again after the seconds in Retry-After.",
     504: "It took longer than the time limit.",
 }
-REFUSALS: dict[int | str, dict[str, Any]] = {
+Responses = dict[int | str, dict[str, Any]]
+REFUSALS: Responses = {
     status: {"model": Refusal, "description": text} for status, text in _STATUSES.items()
 }
 _STAYED = "A run stays as it was, or they are being read again already."
-RELOADS: dict[int | str, dict[str, Any]] = {
+RELOADS: Responses = {
     200: {"model": ReloadResponse},
     409: {"model": Refusal, "description": _STAYED},
 }
 _EVENTS = "`token` after each step, then `end` (or `error`)."
-EVENTS: dict[int | str, dict[str, Any]] = {
-    200: {"content": {"text/event-stream": {}}, "description": _EVENTS}
-}
-
-
-@contextmanager
-def told_as(status: int) -> Iterator[None]:
-    """Raise errors of the toolkit as a response with that status."""
-    try:
-        yield
-    except SixJarsError as error:
-        raise HTTPException(status, sentence_of(error)) from None
+EVENTS: Responses = {200: {"content": {"text/event-stream": {}}, "description": _EVENTS}}
 
 
 @final
@@ -134,10 +124,15 @@ class Serving:
     ) -> tuple[ServedRun, CheckedRequest]:
         """The run of a message, and its inputs."""
         run = self.named(message.model)
-        with told_as(422):
+        try:
             settings = run.settings_of(message, streams=streams)
-        inputs = inputs_of(message, uploads, settings.run.inputs, self.settings)
-        return run, CheckedRequest(inputs, settings, uploads.names)
+            inputs = inputs_of(message, uploads, settings.run.inputs, self.settings)
+            request = CheckedRequest(inputs, settings, uploads.names)
+            if streams:
+                run.check_stream(request)
+        except SixJarsError as error:
+            raise HTTPException(422, sentence_of(error)) from None
+        return run, request
 
     async def reload(self, name: str | None) -> list[str]:
         """Read one run again, or all; 409 with sentences about those that stay as they were."""
@@ -160,11 +155,10 @@ class Serving:
         fault = None
         try:
             await asyncio.to_thread(run.reload)
+        except SixJarsError as error:
+            fault = f"{run.name} stays as it was: {sentence_of(error)}"
         except Exception as error:  # noqa: BLE001 - a GPU may be full, a file half written
-            reason = f"{type(error).__name__}: {error}"
-            if isinstance(error, SixJarsError):
-                reason = sentence_of(error)
-            fault = f"{run.name} stays as it was: {reason}"
+            fault = f"{run.name} stays as it was: {type(error).__name__}: {error}"
         self.metrics.reloads.labels(model=run.name, ok=str(fault is None).lower()).inc()
         return fault
 
@@ -208,7 +202,7 @@ def application(
 def _add_predictions(app: FastAPI, serving: Serving) -> None:
     settings = serving.settings
     runs = [run.message() for run in serving.runs.values()]
-    predicted: dict[int | str, dict[str, Any]] = {200: {"model": PredictResponse}}
+    predicted: Responses = {200: {"model": PredictResponse}}
 
     @app.post("/v1/predict", openapi_extra=request_body(runs, settings), responses=predicted)
     async def predict(request: Request) -> Response:
@@ -227,8 +221,6 @@ def _add_predictions(app: FastAPI, serving: Serving) -> None:
             message, uploads = await stack.enter_async_context(received(request, settings))
             message = message.model_copy(update={"weights": True})
             run, checked = serving.checked(message, uploads, streams=True)
-            with told_as(422):
-                run.check_stream(checked)
             events = OutputStream(partial(serving.answer, run), checked, stack.pop_all())
         await while_there(request, events.begin())
         headers = {"X-Accel-Buffering": "no"}

@@ -55,14 +55,15 @@ class ServedRun:
     def message(self) -> ModelMessage:
         """The description of the run for clients."""
         run, columns = self.predictor, titles(self.predictor)
-        fields = {**run.inputs, run.fields.output.name: run.fields.output}
-        sizes = {name: field.facts().get("vocabulary") for name, field in fields.items()}
+        fields = [*run.inputs.values(), run.fields.output]
+        sizes = {field.name: field.facts().get("vocabulary") for field in fields}
+        *inputs, output = (_described(field, columns) for field in fields)
         return ModelMessage(
             name=self.name,
             task=run.recipe.task,
             title=TASKS[run.recipe.task].title,
-            inputs=[_field(field, columns) for field in run.inputs.values()],
-            output=_field(run.fields.output, columns),
+            inputs=inputs,
+            output=output,
             has_attention=run.has_attention,
             searches=run.ability.searches,
             multi_label=run.ability.multi_label,
@@ -204,7 +205,7 @@ def _streamed(
     return [ended[job] for job in jobs]
 
 
-def _field(field: Any, columns: Mapping[str, str]) -> FieldDescription:
+def _described(field: Any, columns: Mapping[str, str]) -> FieldDescription:
     return FieldDescription(
         name=field.name,
         column=columns[field.name],
