@@ -25,10 +25,7 @@ UNREADABLE: Final = (TypeError, ValueError, LookupError, AttributeError, NotImpl
 
 
 def is_table(value: object) -> bool:
-    """Whether this has columns with names.
-
-    The type is asked, because some tables would compute their columns for an answer.
-    """
+    """Whether this has columns with names; its type is asked, as some would compute their columns."""
     has_names = any(hasattr(type(value), name) for name in ("column_names", "columns"))
     return has_names and not isinstance(value, Mapping)
 
@@ -103,10 +100,7 @@ def several_of(inputs: Any) -> Any:
 
 
 def as_row(item: Any, columns: Mapping[str, Key]) -> Any:
-    """Return a row of a table as a dict where it names all columns, and anything else as it is.
-
-    Such rows are a Series of pandas and a named tuple.
-    """
+    """Return a row of a table (a Series, a named tuple) as a dict, and anything else as it is."""
     named = getattr(item, "_asdict", None)
     if isinstance(item, tuple) and callable(named):
         return named()
@@ -121,10 +115,7 @@ def as_row(item: Any, columns: Mapping[str, Key]) -> Any:
 
 
 def by_name(item: Any, columns: Mapping[str, Key]) -> Mapping[str, Any]:
-    """Return one input with a value for each field, found by their names or by their columns.
-
-    ValueError with the end of a sentence.
-    """
+    """Return one input with a value for each field; ValueError with the end of a sentence."""
     names, item = list(columns), as_row(item, columns)
     is_value = isinstance(item, str | list | os.PathLike) or is_missing(item)
     if not isinstance(item, Mapping) and not (is_value and len(names) == 1):

@@ -67,10 +67,7 @@ need_pillow: Final = partial(need, "PIL.Image", "vision", "pillow")
 def read_image(
     file: BinaryIO, name: str, *, size: int, fit: Fit, max_pixels: int
 ) -> NDArray[np.uint8]:
-    """Read an image as a network takes it: red, green and blue, (3, size, size).
-
-    `name` is what the sentence about an unreadable file begins with.
-    """
+    """Read an image for a network, (3, size, size); `name` begins what is said of a bad one."""
     with _refusing(name):
         image = _opened(file, name, max_pixels)
         side = max(image.size) if fit == "pad" else min(image.size)
@@ -132,10 +129,7 @@ def framed(image: "Image", *, size: int, fit: Fit) -> NDArray[np.uint8]:
 
 
 def in_colour(image: "Image", name: str) -> "Image":
-    """Return the image in red, green and blue.
-
-    Transparent pixels lie on white, and 16 bits become 8.
-    """
+    """Return an image in red, green and blue: on white if transparent, 16 bits become 8."""
     import PIL.Image
 
     if image.mode == "F" or image.mode.startswith("I"):
@@ -217,10 +211,7 @@ def _scans(file: BinaryIO) -> int:
 
 
 def _identified(file: BinaryIO) -> "Image":
-    """Return what `PIL.Image.open` does, without its warning.
-
-    It would warn the whole process before the size can be checked.
-    """
+    """Return what `PIL.Image.open` does, without its warning, which comes before any check."""
     import PIL.Image
 
     PIL.Image.init()

@@ -16,10 +16,9 @@ LARGEST: Final = 1 << 28
 def read_limited(path: Path, largest: int = LARGEST) -> str:
     """Read the text of a plain file that is not too large.
 
-    A device or a pipe is refused before it is read.
-
-    Some files of the system call themselves plain and empty, but have no end, or wait for somebody
-    to write: it is what is read that counts, and nothing is waited for.
+    A device or a pipe is refused before it is read. Some files of the system call themselves plain
+    and empty, but have no end, or wait for somebody to write: it is what is read that counts, and
+    nothing is waited for.
     """
     state = path.stat()
     if not stat.S_ISREG(state.st_mode):

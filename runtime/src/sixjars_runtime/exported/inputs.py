@@ -43,10 +43,7 @@ class Tokenizer(Spelling):
     """Splits texts as the toolkit does, without its columns of data: text by text, word by word."""
 
     def encode_many(self, texts: Sequence[str], *, open: bool = False) -> list[list[int]]:
-        """Return the ids of each text.
-
-        With `open`, each word outside the vocabulary has a number of its own.
-        """
+        """Return the ids of each text; with `open`, each unknown word has a number of its own."""
         words = [text.split() or [""] for text in texts]
         skipped = int(self._kind == "characters")  # the first word of a text follows no space
         rows = [self._ids_of_words(some, open=open) for some in words]
@@ -205,10 +202,7 @@ class TextReader(InputReader):
         return words_of_segments(text, self.kind, tokenizer.split, self.cut_at)
 
     def copied(self, row: ReadInput, output: Tokenizer | GivenTokenizer) -> ReadInput:
-        """Return a row with what copying each of its words outputs, by the output's tokenizer.
-
-        That is a word of the vocabulary, or the first position of a word that is in none.
-        """
+        """Return a row with what copying each word outputs: its id, or where it stands first."""
         ids = [number for number in self.ids(row.text, output, open=True) if number != STOP]
         first: dict[int, int] = {}
         copies = [

@@ -291,10 +291,7 @@ class Beam(Searching):
         return token_BK.ravel(), row_BK.ravel()
 
     def _grown(self, allowed_RV: Floats) -> tuple[Floats, Ints, Ints]:
-        """Return the best 2K beginnings that are one token longer, as (B, C) arrays.
-
-        They are log P, token and row, the best first.
-        """
+        """Return log P, token and row, (B, C), of the best 2K beginnings a token longer."""
         (sources, width), size = self.alive.shape, allowed_RV.shape[1]
         # No row can have more of the best.
         log_RC, token_RC = best_tokens(allowed_RV, min(2 * width, size))

@@ -99,10 +99,7 @@ def sentences_of(text: str) -> list[str]:
 
 
 def _lines(text: str) -> Iterator[tuple[str, str]]:
-    """Return the lines of a text, each with the tags that end it.
-
-    Tags before any word stay at the start of a line.
-    """
+    """Return the lines of a text with the tags that end each; those before any word begin one."""
     begin, lead = 0, ""
     for maybe in _MAYBE_BREAK.finditer(text):
         match = _BREAK.match(text, maybe.start()) if maybe.start() >= begin else None

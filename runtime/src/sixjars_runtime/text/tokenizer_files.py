@@ -150,10 +150,7 @@ class GivenTokenizer(BaseTokenizer):
         return [self._names[number] for number in self.encode(text)]
 
     def decode(self, ids: Sequence[int], source_words: Sequence[str] = ()) -> str:
-        """Return the text of ids.
-
-        An id from `size` on is a word of the source in place of an unknown one.
-        """
+        """Return the text of ids; one from `size` on is a word of the source."""
         kept = (number for number in ids if number not in (PAD, GO, STOP))
         return " ".join(filter(None, self._spelled(kept, source_words)))
 
@@ -217,8 +214,5 @@ def _made(content: bytes, library: str) -> GivenTokenizer:
 
 
 def _tidy(text: str) -> str:
-    """Return a text in Unicode NFC, with single spaces and none at the ends.
-
-    Our own tokenizers do the same.
-    """
+    """Return a text in NFC, with single spaces and none at the ends, as our tokenizers do."""
     return " ".join(unicodedata.normalize("NFC", text).split())

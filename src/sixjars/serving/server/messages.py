@@ -169,10 +169,7 @@ STREAMED = ("attention", "turns", "points")
 def request_body(
     runs: Sequence[ModelMessage], settings: ServerSettings, *, streams: bool = False
 ) -> dict[str, Any]:
-    """The two forms of a request: JSON, or a form with files and the same JSON in it.
-
-    A stream has one input and one output.
-    """
+    """The two forms of a request, or of a stream: JSON, or a form with files and the same JSON."""
     most = 1 if streams else settings.max_inputs
     schema = _schema(runs, settings, most, streams=streams)
     file = {"type": "string", "format": "binary"}
