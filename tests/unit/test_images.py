@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sixjars_runtime import images
 from sixjars_runtime.images import Fit, placed, read_image, upright
+from tests.unit.test_bad_images import saved
 
 FITS: tuple[Fit, ...] = get_args(Fit)
 RED, BLUE, GREEN, WHITE = (255, 0, 0), (0, 0, 255), (0, 255, 0), (255, 255, 255)
@@ -24,12 +25,6 @@ def corners(width: int = 60, height: int = 40) -> PIL.Image.Image:
     pixels_HWC[height // 2 :, : width // 2] = BLUE
     pixels_HWC[height // 2 :, width // 2 :] = WHITE
     return PIL.Image.fromarray(pixels_HWC)
-
-
-def saved(image: PIL.Image.Image, kind: str, **options: Any) -> bytes:
-    file = io.BytesIO()
-    image.save(file, kind, **options)
-    return file.getvalue()
 
 
 def read(

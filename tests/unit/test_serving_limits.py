@@ -1,14 +1,11 @@
 """What a server refuses: strangers, too much, too slow, and files that are none. Nothing that it accepts is lost."""
 
 import asyncio
-import io
 import json
 import os
 import shutil
 import signal
 import socket
-import struct
-import zlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
@@ -17,7 +14,6 @@ from threading import Event
 from time import monotonic, sleep
 from typing import Any
 
-import numpy as np
 import pytest
 import yaml
 from PIL import Image
@@ -34,6 +30,7 @@ from sixjars.serving.server.run import named
 from sixjars.serving.server.settings import ServerSettings
 from tests.unit import conftest
 from tests.unit.serving import Server, a_request, answered, form, serving
+from tests.unit.test_bad_images import headed, saved
 from tests.unit.test_visual_commands import recipe as visual_recipe
 
 PREDICT = {"inputs": ["ghar"]}
@@ -338,25 +335,16 @@ def images(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 def png(width: int = 24, height: int = 24) -> bytes:
-    stream = io.BytesIO()
-    Image.fromarray(np.full((height, width, 3), 90, np.uint8)).save(stream, "png")
-    return stream.getvalue()
-
-
-def bomb() -> bytes:
-    """A small file of very many pixels."""
-
-    def chunk(kind: bytes, data: bytes) -> bytes:
-        check = struct.pack(">I", zlib.crc32(kind + data))
-        return struct.pack(">I", len(data)) + kind + data + check
-
-    head = struct.pack(">IIBBBBB", 30000, 30000, 8, 2, 0, 0, 0)
-    parts = [chunk(b"IHDR", head), chunk(b"IDAT", zlib.compress(bytes(100))), chunk(b"IEND", b"")]
-    return b"".join([b"\x89PNG\r\n\x1a\n", *parts])
+    return saved(Image.new("RGB", (width, height), (90, 90, 90)), "PNG")
 
 
 def test_uploads_are_inputs_and_errors_name_them(images: Server) -> None:
-    files = {"cat.png": png(), "no.png": b"hello", "../../bomb.png": bomb(), "empty.jpg": b""}
+    files = {
+        "cat.png": png(),
+        "no.png": b"hello",
+        "../../bomb.png": headed(30_000, 30_000),
+        "empty.jpg": b"",
+    }
     body, kind = form(files, {"model": "image_captioning"})
     rows = images.predictions(body, content_type=kind)
     assert [bool(row["outputs"]) for row in rows] == [True, False, False, False]

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from sixjars.samples.video_files import write_video
 from sixjars_runtime import videos
 from sixjars_runtime.images import Fit
 from sixjars_runtime.videos import evenly, read_video
+from tests.unit.test_video_files import written
 
 KINDS = {
     **dict.fromkeys(("mp4", "mov", "matroska", "mpegts", "flv"), ("libx264", "yuv420p")),
@@ -29,12 +29,6 @@ def grey(values: Sequence[int], height: int = 32, width: int = 48) -> NDArray[np
     """Frames that are told by their brightness."""
     shades = np.array(values, dtype=np.uint8)[:, None, None, None]
     return np.broadcast_to(shades, (len(values), height, width, 3))
-
-
-def written(frames: NDArray[np.uint8], rate: float = 10) -> io.BytesIO:
-    file = io.BytesIO()
-    write_video(file, frames, rate=rate)
-    return file
 
 
 def packed(kind: str, values: Sequence[int], times: Sequence[int] | None = None) -> io.BytesIO:
@@ -186,7 +180,7 @@ def test_little_stays_in_memory(rate: float | None, monkeypatch: pytest.MonkeyPa
     def watched(video: Any) -> Iterator[Any]:
         yield from (Watched(frame) for frame in decoded(video))
 
-    file = written(np.broadcast_to(np.uint8(99), (2000, 96, 128, 3)))
+    file = io.BytesIO(written(np.broadcast_to(np.uint8(99), (2000, 96, 128, 3))))
     monkeypatch.setattr(videos.Video, "_decoded", watched)
     tracemalloc.start()
     try:

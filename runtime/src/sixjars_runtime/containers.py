@@ -25,7 +25,7 @@ UNREADABLE: Final = (TypeError, ValueError, LookupError, AttributeError, NotImpl
 
 
 def is_table(value: object) -> bool:
-    """Whether this has columns with names; its type is asked, as some would compute their columns."""
+    """Whether this has columns with names; its type is asked, as some would compute columns."""
     has_names = any(hasattr(type(value), name) for name in ("column_names", "columns"))
     return has_names and not isinstance(value, Mapping)
 

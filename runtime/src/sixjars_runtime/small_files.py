@@ -25,15 +25,12 @@ def read_limited(path: Path, largest: int = LARGEST) -> str:
         raise RunError(f"{path} is not a plain file.")
     if state.st_size > largest:
         raise RunError(f"{path} is larger than {largest:,} bytes.")
-    with open(path, "rb", opener=_without_waiting) as file:
+    no_wait = getattr(os, "O_NONBLOCK", 0)  # Windows has no such files
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | no_wait)) as file:
         content = file.read(largest + 1) or b""
     if len(content) > largest:
         raise RunError(f"{path} is larger than {largest:,} bytes.")
     return content.decode("utf-8")
-
-
-def _without_waiting(path: str, flags: int) -> int:
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))  # Windows has no such files
 
 
 def values_of_json(text: str) -> Any:

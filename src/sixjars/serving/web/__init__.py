@@ -25,7 +25,7 @@ from sixjars.drawing.view import BY_PROBABILITY
 from sixjars.learning.checkpoints import write_whole
 from sixjars.model.backbones.pretrained import BackboneExtractor
 from sixjars.model.visual import VisualInput
-from sixjars.recipe.sections import Recipe, SearchSettings
+from sixjars.recipe.sections import SearchSettings
 from sixjars.runs.folder.run_folder import RunFolder, open_run
 from sixjars.runs.prediction.predictor import Predictor
 from sixjars.runs.recipes import Blueprint
@@ -79,7 +79,10 @@ def export_web(run: Path, out: Path, example: str | None = None) -> Path:
     marked = any(has_marked_words(field["learned"] or {}) for field in fields)
     attends = predictor.has_attention
     has = features(opened.recipe, searches=searches, attends=attends, marked=marked)
-    page = _page(opened.recipe, len(weights), fingerprint, style(parts, has))
+    task, size = TASKS[opened.recipe.task], f"{len(weights) / 1e6:.1f} MB"
+    texts = {"title": escape(task.name.replace("_", " ")), "about": escape(task.title)}
+    texts |= {"size": size, "fingerprint": fingerprint, "style": style(parts, has)}
+    page = Template(SCRIPT.joinpath("index.html").read_text("utf-8")).substitute(texts).encode()
     for name, content in zip(FILES, (page, script(parts, has), weights), strict=True):
         write_whole(out / name, content)
     return out
@@ -148,14 +151,6 @@ def _shown(field: Field, text: str) -> str:
     if not field.is_media:
         return text
     return f"data:{guess_type(text)[0]};base64,{b64encode(Path(text).read_bytes()).decode()}"
-
-
-def _page(recipe: Recipe, size: int, fingerprint: str, looks: str) -> bytes:
-    task = TASKS[recipe.task]
-    texts = {"title": escape(task.name.replace("_", " ")), "about": escape(task.title)}
-    texts |= {"size": f"{size / 1e6:.1f} MB", "fingerprint": fingerprint, "style": looks}
-    template = Template(SCRIPT.joinpath("index.html").read_text("utf-8"))
-    return template.substitute(texts).encode()
 
 
 def _field(field: Field, columns: Mapping[str, str]) -> dict[str, Any]:
