@@ -5,7 +5,7 @@ differ in the tokens that they choose, and in what ends a beginning.
 
 Dims: B sources, K rows of each, R = B * K rows open in search, V vocabulary, C = 2K candidates,
       N hypotheses of a source, X of all sources, S source positions, t tokens output so far,
-      T steps.
+      T steps, P tokens of a prefix.
 """
 
 from abc import ABC, abstractmethod
