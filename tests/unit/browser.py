@@ -12,21 +12,9 @@ from typing import Any, Self, final
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 CHROMIUM = next((found for name in NAMES if (found := shutil.which(name))), None)
 OPTIONS = (
-    *(
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-dev-shm-usage",
-        "--no-first-run",
-        "--disable-sync",
-    ),
-    *(
-        "--disable-background-networking",
-        "--disable-component-update",
-        "--disable-extensions",
-        "--mute-audio",
-    ),
-)
+    "--headless --no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run --disable-sync "
+    "--disable-background-networking --disable-component-update --disable-extensions --mute-audio"
+).split()
 MIDDLE = """(selector => {
     const element = document.querySelector(selector);
     element.scrollIntoView({block: "center"});
@@ -47,15 +35,8 @@ class Browser:
         mine, write = os.pipe()
         # A browser reads orders from 3 and answers to 4.
         shell = f'exec "$0" "$@" 3<&{mine} 4>&{theirs}'
-        command = [
-            "bash",
-            "-c",
-            shell,
-            CHROMIUM,
-            *OPTIONS,
-            "--remote-debugging-pipe",
-            f"--user-data-dir={folder}",
-        ]
+        command = ["bash", "-c", shell, CHROMIUM, *OPTIONS, "--remote-debugging-pipe"]
+        command.append(f"--user-data-dir={folder}")
         self.process = subprocess.Popen(
             command, pass_fds=(mine, theirs), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
@@ -84,30 +65,24 @@ class Browser:
         self.target = self.order("Target.createTarget", url="about:blank")["targetId"]
         if before:
             self.order("Target.closeTarget", targetId=before)
-        self.session = self.order("Target.attachToTarget", targetId=self.target, flatten=True)[
-            "sessionId"
-        ]
+        attached = self.order("Target.attachToTarget", targetId=self.target, flatten=True)
+        self.session = attached["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.order(f"{domain}.enable")
         self.events.clear()
-        self.order(
-            "Page.navigate", url=place if isinstance(place, str) else place.resolve().as_uri()
-        )
+        url = place if isinstance(place, str) else place.resolve().as_uri()
+        self.order("Page.navigate", url=url)
         while not any(event["method"] == "Page.loadEventFired" for event in self.events):
             self._take()
-        self.ask(
-            "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))"
-        )  # drawn
+        frame = "requestAnimationFrame"
+        self.ask(f"new Promise((done) => {frame}(() => {frame}(() => done(true))))")  # drawn
 
     def order(self, method: str, **parameters: Any) -> Any:
         """Have something done, and its result."""
         self.number += 1
         own = {"id": self.number, "method": method, "params": parameters}
-        os.write(
-            self.write,
-            json.dumps(own | ({"sessionId": self.session} if self.session else {})).encode()
-            + b"\0",
-        )
+        own |= {"sessionId": self.session} if self.session else {}
+        os.write(self.write, json.dumps(own).encode() + b"\0")
         while True:
             found = self._take()
             if found.get("id") == self.number:
@@ -130,9 +105,8 @@ class Browser:
 
     def ask(self, expression: str) -> Any:
         """The value of an expression of JavaScript."""
-        found = self.order(
-            "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
-        )
+        how = {"returnByValue": True, "awaitPromise": True}
+        found = self.order("Runtime.evaluate", expression=expression, **how)
         assert "exceptionDetails" not in found, found
         return found["result"].get("value")
 

@@ -37,16 +37,9 @@ class Server:
         self.app = application(self.served, settings, self.running.append)
         self.socket = socket.create_server(("127.0.0.1", 0), backlog=128)
         self.port = int(self.socket.getsockname()[1])
-        own = bounded(most_of(settings))
-        config = uvicorn.Config(
-            self.app,
-            http=own,
-            ws="none",
-            log_config=None,
-            log_level="critical",
-            access_log=False,
-            lifespan="on",
-        )
+        quiet: dict[str, Any] = {"log_config": None, "log_level": "critical", "access_log": False}
+        http = bounded(most_of(settings))
+        config = uvicorn.Config(self.app, http=http, ws="none", lifespan="on", **quiet)
         self.server = uvicorn.Server(config)
         self.app.ending = lambda: self.server.should_exit
         self.thread = Thread(target=self.server.run, kwargs={"sockets": [self.socket]}, daemon=True)
@@ -68,20 +61,29 @@ class Server:
         self, path: str, body: Any = None, *, method: str | None = None, **headers: str
     ) -> tuple[int, dict[str, str], Any]:
         """Status, headers and what JSON there is; bytes are sent as they are."""
-        sent = (
-            body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
-        )
-        own = {
-            "Host": f"127.0.0.1:{self.port}",
-            "Content-Type": "application/json",
-            "Content-Length": str(len(sent)),
-        }
+        sent = b"" if body is None else body
+        if not isinstance(sent, bytes):
+            sent = json.dumps(body).encode()
+        own = {"Host": f"127.0.0.1:{self.port}", "Content-Type": "application/json"}
+        own["Content-Length"] = str(len(sent))
         own |= {name.replace("_", "-").title(): value for name, value in headers.items()}
         method = method or ("GET" if body is None else "POST")
         head = f"{method} {path} HTTP/1.1\r\n" + "".join(
             f"{name}: {value}\r\n" for name, value in own.items()
         )
         return answered(self.port, head.encode("latin-1") + b"Connection: close\r\n\r\n" + sent)
+
+    def refused(self, path: str, body: Any = None, **headers: str) -> tuple[int, str]:
+        """The status and the sentence of a request that is refused."""
+        status, _, told = self.ask(path, body, **headers)
+        return status, told["detail"]
+
+    def predictions(self, body: Any, **headers: str) -> list[Any]:
+        """The rows of a prediction."""
+        status, _, found = self.ask("/v1/predict", body, **headers)
+        assert status == 200, found
+        rows: list[Any] = found["predictions"]
+        return rows
 
 
 def answered(port: int, request: bytes) -> tuple[int, dict[str, str], Any]:
@@ -100,11 +102,8 @@ def answered(port: int, request: bytes) -> tuple[int, dict[str, str], Any]:
     if headers.get("transfer-encoding") == "chunked":
         body = b"".join(body.split(b"\r\n")[1::2])
     kind = headers.get("content-type", "")
-    return (
-        int(first.split()[1]),
-        headers,
-        json.loads(body) if kind == "application/json" else body.decode(),
-    )
+    told = json.loads(body) if kind == "application/json" else body.decode()
+    return int(first.split()[1]), headers, told
 
 
 @contextmanager
@@ -123,11 +122,8 @@ def serving(runs: Mapping[str, Path], **settings: Any) -> Iterator[Server]:
 
 def form(files: Mapping[str, bytes], request: Any = None) -> tuple[bytes, str]:
     """The body and the type of a form."""
-    parts = [
-        b'--x\r\nContent-Disposition: form-data; name="request"\r\n\r\n'
-        + json.dumps(request or {}).encode()
-    ]
-    for name, content in files.items():
-        head = f'--x\r\nContent-Disposition: form-data; name="files"; filename="{name}"\r\n\r\n'
-        parts.append(head.encode() + content)
+    about = {'"request"': json.dumps(request or {}).encode()}
+    about |= {f'"files"; filename="{name}"': content for name, content in files.items()}
+    head = "--x\r\nContent-Disposition: form-data; name="
+    parts = [f"{head}{name}\r\n\r\n".encode() + part for name, part in about.items()]
     return b"\r\n".join([*parts, b"--x--\r\n"]), "multipart/form-data; boundary=x"

@@ -18,41 +18,12 @@ import yaml
 
 PLACES = ("../../../../etc/passwd", "/etc/passwd", "..", "a\0b", "C:\\nul", "fields/../model.json")
 NUMBERS = (
-    -1,
-    0,
-    1,
-    2,
-    7,
-    -(2**31),
-    2**31,
-    2**53,
-    2**63,
-    10**30,
-    0.5,
-    -0.5,
-    1e-320,
-    1e300,
-    1000.0,
-    1_000_000,
+    *(-1, 0, 1, 2, 7, -(2**31), 2**31, 2**53, 2**63, 10**30),
+    *(0.5, -0.5, 1e-320, 1e300, 1000.0, 1_000_000),
 )
 ODD: tuple[Any, ...] = (
-    *(
-        None,
-        True,
-        False,
-        "",
-        "text",
-        "\ud800",
-        "x" * 5000,
-        [],
-        {},
-        [None],
-        [[]],
-        {"a": 1},
-        [1, "a"],
-        "NaN",
-    ),
-    *(math.nan, math.inf, -math.inf),
+    *(None, True, False, "", "text", "\ud800", "x" * 5000),
+    *([], {}, [None], [[]], {"a": 1}, [1, "a"], "NaN", math.nan, math.inf, -math.inf),
 )
 OTHER_TENSORS: tuple[dict[str, Any], ...] = (
     {"dtype": "F64"},
@@ -68,15 +39,9 @@ LONGEST = 20.0
 def places(value: Any, above: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """Every place of nested values, the outermost first."""
     yield above
-    inner = (
-        value.items()
-        if isinstance(value, dict)
-        else enumerate(value)
-        if isinstance(value, list)
-        else ()
-    )
-    for key, below in inner:
-        yield from places(below, (*above, key))
+    if isinstance(value, dict | list):
+        for key, below in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from places(below, (*above, key))
 
 
 def nested(depth: int) -> Any:
@@ -97,15 +62,13 @@ def other(value: Any, draw: random.Random) -> Any:
     if kind == 2:
         return nested(draw.choice((2, 30, 900)))
     if kind == 3 and isinstance(value, list) and value:
-        return draw.choice(
-            (value + value, value[:-1], value[::-1], [value], dict(enumerate(map(str, value))))
-        )
+        as_dict = dict(enumerate(map(str, value)))
+        return draw.choice((value + value, value[:-1], value[::-1], [value], as_dict))
     if kind == 3 and isinstance(value, dict):
         return draw.choice((list(value), list(value.values()), {**value, "another": 1}, [value]))
     if kind == 4 and isinstance(value, int | float) and math.isfinite(value):
-        return draw.choice(
-            (-value, value + 1, value * 1000, str(value), [value], float(value), value + 0.5)
-        )
+        near = (-value, value + 1, value * 1000)
+        return draw.choice((*near, str(value), [value], float(value), value + 0.5))
     return draw.choice(NUMBERS)
 
 
@@ -177,9 +140,8 @@ def weights_changed(content: bytes, draw: random.Random) -> tuple[bytes, str]:
     """A file of tensors with something else in its header."""
     size = struct.unpack("<Q", content[:8])[0]
     if draw.random() < 0.2:
-        return struct.pack("<Q", draw.choice((0, 1, size + 1, 2**31, 2**63, 2**64 - 1))) + content[
-            8:
-        ], "size"
+        wrong = draw.choice((0, 1, size + 1, 2**31, 2**63, 2**64 - 1))
+        return struct.pack("<Q", wrong) + content[8:], "size"
     header, how = changed(json.loads(content[8 : 8 + size]), draw)
     if isinstance(header, dict) and draw.random() < 0.3:
         name = draw.choice([key for key in header if key != "__metadata__"] or [""])
@@ -221,9 +183,8 @@ def special(path: Path, draw: random.Random) -> str:
 
 def tamper(folder: Path, draw: random.Random) -> str:
     """Change one file of a run or an export, sometimes two; says what was done."""
-    files = sorted(
-        path for path in folder.rglob("*") if path.is_file() and path.suffix not in (".md", ".png")
-    )
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    files = [path for path in files if path.suffix not in (".md", ".png")]
     told = []
     for _ in range(draw.choice((1, 1, 1, 2))):
         settings = [path for path in files if path.suffix not in (".onnx", ".safetensors")]
@@ -248,9 +209,8 @@ def _tampered(path: Path, files: list[Path], draw: random.Random) -> str:
         return name
     try:
         if path.suffix == ".safetensors":
-            new, how = draw.choice((weights_changed, weights_changed, numbers_changed))(
-                content, draw
-            )
+            change = draw.choice((weights_changed, weights_changed, numbers_changed))
+            new, how = change(content, draw)
         elif path.suffix == ".jsonl":
             lines = content.splitlines()
             at = draw.randrange(len(lines))
@@ -341,12 +301,9 @@ class User:
     def use(self, **order: Any) -> Outcome:
         """Use one."""
         if self._process is None:
+            pipe, nothing = subprocess.PIPE, subprocess.DEVNULL
             self._process = subprocess.Popen(
-                self._command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                text=True,
+                self._command, stdin=pipe, stdout=pipe, stderr=nothing, text=True
             )
         process, begin = self._process, time.monotonic()
         assert process.stdin is not None

@@ -8,7 +8,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 
 from sixjars.data.fields.text import TextField, TextSettings
 from sixjars.data.text.tokenizer import TextTokenizer
-from sixjars.serving.export.texts import read_in_words, written_in_words
+from sixjars.serving.export.card import read_in_words, written_in_words
 from sixjars_runtime.text.spelling import MARKED_WORDS, TokenizerSettings
 from tests.unit.tokenizers import KINDS, TEXTS
 

@@ -40,15 +40,18 @@ def runtime(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
     )
 
 
+def texts(predictions: Any) -> list[str]:
+    return [prediction.text for prediction in predictions]
+
+
 def module(name: str) -> Any:
     pytest.importorskip(name)
     return importlib.import_module(name)
 
 
 def pandas_of(columns: dict[str, list[Any]]) -> Any:
-    return module("pandas").DataFrame(
-        columns, index=range(7, 7 + len(next(iter(columns.values()))))
-    )
+    count = len(next(iter(columns.values())))
+    return module("pandas").DataFrame(columns, index=range(7, 7 + count))
 
 
 def polars_of(columns: dict[str, list[Any]]) -> Any:
@@ -69,9 +72,8 @@ class HubTable:
         return self.data[name]
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        return (
-            dict(zip(self.data, row, strict=True)) for row in zip(*self.data.values(), strict=True)
-        )
+        rows = zip(*self.data.values(), strict=True)
+        return (dict(zip(self.data, row, strict=True)) for row in rows)
 
 
 class Stream(HubTable):
@@ -115,12 +117,9 @@ def test_a_table_gives_the_columns_of_the_run(
     expected = predictor.predict(WORDS)
     assert predictor.predict(TABLES[kind](COLUMNS)) == expected
     assert [found[0] for found in predictor.nbest(TABLES[kind](COLUMNS))] == expected
-    assert [found.text for found in runtime.predict(TABLES[kind](COLUMNS))] == [
-        found.text for found in expected
-    ]
-    assert (
-        predictor.predict(TABLES[kind]({"source": WORDS})) == expected
-    )  # columns may be called as the fields are
+    assert texts(runtime.predict(TABLES[kind](COLUMNS))) == texts(expected)
+    # columns may be called as the fields are
+    assert predictor.predict(TABLES[kind]({"source": WORDS})) == expected
 
 
 @pytest.mark.parametrize("kind", SEVERAL)
@@ -129,21 +128,14 @@ def test_a_column_or_an_iterator_gives_its_values(
 ) -> None:
     expected = predictor.predict(WORDS)
     assert predictor.predict(SEVERAL[kind](WORDS)) == expected
-    assert [found.text for found in runtime.predict(SEVERAL[kind](WORDS))] == [
-        found.text for found in expected
-    ]
+    assert texts(runtime.predict(SEVERAL[kind](WORDS))) == texts(expected)
 
 
 def test_one_input_is_never_read_letter_by_letter(predictor: Predictor) -> None:
     expected = predictor.predict(["ghar"])[0]
     row = namedtuple("row", "roman number")  # what `itertuples` gives
-    for one in (
-        "ghar",
-        np.str_("ghar"),
-        np.array("ghar"),
-        {"roman": "ghar", "number": 3},
-        row("ghar", 3),
-    ):
+    several = ("ghar", np.str_("ghar"), np.array("ghar"))
+    for one in (*several, {"roman": "ghar", "number": 3}, row("ghar", 3)):
         assert predictor.predict(one) == expected
         with pytest.raises(DataError, match="give a list of inputs, not one input"):
             predictor.nbest(one)
@@ -158,63 +150,52 @@ def test_a_row_of_a_table_is_one_input(predictor: Predictor) -> None:
     assert predictor.predict(module("polars").DataFrame(COLUMNS).iter_rows(named=True)) == expected
 
 
-def refused() -> dict[str, tuple[Callable[[], Any], str]]:
-    def twice() -> Any:
-        return module("pandas").DataFrame([["a", "b"]], columns=["roman", "roman"])
-
-    words = {
-        "word": WORDS,
-        "source": WORDS,
-    }  # where a text is from: no field of the run, beside other columns
-    lacks = "the table has no column 'roman', which this run reads; its columns: 'word', 'source'."
-    return {
-        "pandas": (lambda: pandas_of(words), lacks),
-        "polars": (lambda: polars_of(words), lacks),
-        "arrow": (lambda: pyarrow.table(words), lacks),
-        "datasets": (lambda: HubTable(words), lacks),
-        "no columns": (
-            lambda: module("pandas").DataFrame(),
-            "the table has no column 'roman', which this run reads; its columns: none.",
-        ),
-        "numbers": (
-            lambda: module("pandas").DataFrame([["a", "b"]]),
-            "the table has no column 'roman', which this run reads; its columns: 0, 1.",
-        ),
-        "twice": (twice, "the table has the column 'roman' 2 times; rename one."),
-        "stream": (
-            lambda: Stream({}),
-            "the columns of this Stream are not known; make a pandas or Arrow table of it.",
-        ),
-        "lazy": (
-            lambda: module("polars").LazyFrame({"roman": WORDS}),
-            "the column 'roman' cannot be read from a LazyFrame; make a pandas or Arrow table of it.",
-        ),
-        "splits": (
-            lambda: {"train": pyarrow.table(COLUMNS)},
-            "'train' of the dict is a whole table; give that table alone.",
-        ),
-        "tables": (
-            lambda: iter([pyarrow.table(COLUMNS)]),
-            "input 1 is a whole table (Table); give each table alone, or all of them as one.",
-        ),
-        "set": (
-            lambda: set(WORDS),
-            "a set has no order, so nobody could tell which output is of which input; give a list, sorted(INPUTS).",
-        ),
-        "bytes": (lambda: b"ghar", "give a text, or a list of inputs, but not b'ghar' (bytes)."),
-        "bytearray": (
-            lambda: bytearray(b"ghar"),
-            "give a text, or a list of inputs, but not bytearray(b'ghar') (bytearray).",
-        ),
-        "none": (lambda: None, "give a text, or a list of inputs, but not None (NoneType)."),
-        "number": (lambda: 7, "give a text, or a list of inputs, but not 7 (int)."),
-    }
+# where a text is from: no field of the run, beside other columns
+SOURCES = {"word": WORDS, "source": WORDS}
+LACKS = "the table has no column 'roman', which this run reads; its columns: "
+NO_TEXT = "give a text, or a list of inputs, but not "
+REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
+    "pandas": (lambda: pandas_of(SOURCES), f"{LACKS}'word', 'source'."),
+    "polars": (lambda: polars_of(SOURCES), f"{LACKS}'word', 'source'."),
+    "arrow": (lambda: pyarrow.table(SOURCES), f"{LACKS}'word', 'source'."),
+    "datasets": (lambda: HubTable(SOURCES), f"{LACKS}'word', 'source'."),
+    "no columns": (lambda: module("pandas").DataFrame(), f"{LACKS}none."),
+    "numbers": (lambda: module("pandas").DataFrame([["a", "b"]]), f"{LACKS}0, 1."),
+    "twice": (
+        lambda: module("pandas").DataFrame([["a", "b"]], columns=["roman", "roman"]),
+        "the table has the column 'roman' 2 times; rename one.",
+    ),
+    "stream": (
+        lambda: Stream({}),
+        "the columns of this Stream are not known; make a pandas or Arrow table of it.",
+    ),
+    "lazy": (
+        lambda: module("polars").LazyFrame({"roman": WORDS}),
+        "the column 'roman' cannot be read from a LazyFrame; make a pandas or Arrow table of it.",
+    ),
+    "splits": (
+        lambda: {"train": pyarrow.table(COLUMNS)},
+        "'train' of the dict is a whole table; give that table alone.",
+    ),
+    "tables": (
+        lambda: iter([pyarrow.table(COLUMNS)]),
+        "input 1 is a whole table (Table); give each table alone, or all of them as one.",
+    ),
+    "set": (
+        lambda: set(WORDS),
+        "a set has no order, so nobody could tell which output is of which input; give a list, sorted(INPUTS).",
+    ),
+    "bytes": (lambda: b"ghar", f"{NO_TEXT}b'ghar' (bytes)."),
+    "bytearray": (lambda: bytearray(b"ghar"), f"{NO_TEXT}bytearray(b'ghar') (bytearray)."),
+    "none": (lambda: None, f"{NO_TEXT}None (NoneType)."),
+    "number": (lambda: 7, f"{NO_TEXT}7 (int)."),
+}
 
 
 @pytest.mark.filterwarnings("ignore:Determining the column names:Warning")
-@pytest.mark.parametrize("kind", refused())
+@pytest.mark.parametrize("kind", REFUSED)
 def test_what_is_refused(kind: str, predictor: Predictor, runtime: Any) -> None:
-    make, sentence = refused()[kind]
+    make, sentence = REFUSED[kind]
     for asked in (predictor.predict, predictor.nbest, runtime.predict, runtime.nbest):
         with pytest.raises(Exception) as caught:  # noqa: PT011 - the runtime has an error of its own
             asked(make())
@@ -232,21 +213,17 @@ def test_no_inputs_have_no_outputs(empty: Any, predictor: Predictor) -> None:
 def test_a_missing_value_is_told_with_its_number(predictor: Predictor, runtime: Any) -> None:
     some = ["ghar", None, "abc", ""]
     expected = predictor.predict(["ghar", "x", "abc"])
-    tables: list[Any] = [
-        pandas_of({"roman": some}),
-        polars_of({"roman": some}),
-        pyarrow.table({"roman": some}),
-    ]
-    tables += [{"roman": some}, pandas_of({"roman": ["ghar", float("nan"), "abc", ""]})]
+    makers: list[Any] = [pandas_of, polars_of, pyarrow.table, dict]
+    tables = [make({"roman": some}) for make in makers]
+    tables.append(pandas_of({"roman": ["ghar", float("nan"), "abc", ""]}))
     for asked in (predictor, runtime):
         for table in tables:
             good, bad, other, empty = asked.predict(table)
             assert (good.text, other.text) == (expected[0].text, expected[2].text)
             assert bad.error == "input 2: the source has no value."
             assert empty.error == "input 4: the source is empty."
-    series = module("pandas").Series(
-        ["ghar", None, float("nan"), module("pandas").NA], dtype=object
-    )
+    values = ["ghar", None, float("nan"), module("pandas").NA]
+    series = module("pandas").Series(values, dtype=object)
     for asked in (predictor, runtime):
         errors = [found.error for found in asked.predict(series)[1:]]
         assert errors == [f"input {number}: the source has no value." for number in (2, 3, 4)]
@@ -276,31 +253,21 @@ def test_a_list_in_a_dict_is_a_document_where_the_run_reads_documents() -> None:
     assert inputs_of({"body": document}, ONE, DOCUMENT) == ([{"body": document}], True)
     assert inputs_of({"body": np.array(document)}, ONE, DOCUMENT)[1]
     assert inputs_of({"body": points}, ONE, POINTS) == ([{"body": points}], True)
-    assert inputs_of({"body": document}, ONE, TEXT) == (
-        [{"source": "One."}, {"source": "Two."}],
-        False,
-    )
+    rows = [{"source": "One."}, {"source": "Two."}]
+    assert inputs_of({"body": document}, ONE, TEXT) == (rows, False)
     assert inputs_of({"body": [document] * 2}, ONE, DOCUMENT) == ([{"source": document}] * 2, False)
     assert inputs_of({"body": [points] * 2}, ONE, POINTS) == ([{"source": points}] * 2, False)
-    series = {
-        "body": pyarrow.array(document)
-    }  # a column has a value for each row, whatever those are
-    assert inputs_of(series, ONE, DOCUMENT) == ([{"source": "One."}, {"source": "Two."}], False)
+    # a column has a value for each row, whatever those are
+    assert inputs_of({"body": pyarrow.array(document)}, ONE, DOCUMENT) == (rows, False)
 
 
 def test_documents_in_cells_stay_whole() -> None:
     documents = [["One.", "Two."], ["Three."]]
     expected = ([{"source": one} for one in documents], False)
-    for table in (
-        pyarrow.table({"body": documents}),
-        pandas_of({"body": documents}),
-        polars_of({"body": documents}),
-    ):
-        assert inputs_of(table, ONE, DOCUMENT) == expected
-    arrays = pandas_of(
-        {"body": [np.array(one) for one in documents]}
-    )  # as pandas reads them from Parquet
-    assert inputs_of(arrays, ONE, DOCUMENT) == expected
+    for make in (pyarrow.table, pandas_of, polars_of):
+        assert inputs_of(make({"body": documents}), ONE, DOCUMENT) == expected
+    arrays = [np.array(one) for one in documents]  # as pandas reads them from Parquet
+    assert inputs_of(pandas_of({"body": arrays}), ONE, DOCUMENT) == expected
     assert inputs_of(documents, ONE, DOCUMENT) == (documents, False)
 
 
@@ -308,10 +275,8 @@ def test_numbers_in_a_table_are_texts_as_in_training() -> None:
     expected = ([{"source": "3"}, {"source": "4.5"}], False)
     assert inputs_of(pyarrow.table({"body": [3.0, 4.5]}), ONE, TEXT) == expected
     assert inputs_of(pandas_of({"body": [3.0, 4.5]}), ONE, TEXT) == expected
-    assert inputs_of(pandas_of({"body": [3, 4]}), ONE, TEXT)[0] == [
-        {"source": "3"},
-        {"source": "4"},
-    ]
+    whole = [{"source": "3"}, {"source": "4"}]
+    assert inputs_of(pandas_of({"body": [3, 4]}), ONE, TEXT)[0] == whole
 
 
 def test_a_column_may_be_called_as_an_attribute_of_a_table() -> None:
@@ -323,10 +288,8 @@ def test_a_column_may_be_called_as_an_attribute_of_a_table() -> None:
 
 def test_columns_inside_of_objects() -> None:
     table = pyarrow.table({"meta": [{"body": "one"}, {"body": None}]})
-    assert inputs_of(table, {"source": "meta.body"}, TEXT) == (
-        [{"source": "one"}, {"source": None}],
-        False,
-    )
+    rows = [{"source": "one"}, {"source": None}]
+    assert inputs_of(table, {"source": "meta.body"}, TEXT) == (rows, False)
     flat = pyarrow.table({"meta.body": ["one"]})
     assert inputs_of(flat, {"source": "meta.body"}, TEXT) == ([{"source": "one"}], False)
 
@@ -356,10 +319,8 @@ def test_a_column_by_number_is_not_the_key_of_a_dict() -> None:
     with pytest.raises(ValueError, match=r"must name source, but has 0, 1\."):
         by_name({0: "the text", 1: "the label"}, {"source": 1})
     assert by_name({"source": "a"}, {"source": 1}) == {"source": "a"}
-    assert inputs_of(pyarrow.table({"source": ["a"]}), {"source": 1}, TEXT) == (
-        [{"source": "a"}],
-        False,
-    )
+    found = inputs_of(pyarrow.table({"source": ["a"]}), {"source": 1}, TEXT)
+    assert found == ([{"source": "a"}], False)
     with pytest.raises(DataError) as caught:
         inputs_of(pyarrow.table({"source": ["a"], "1": ["b"]}), {"source": 1}, TEXT)
     assert str(caught.value) == (
@@ -384,12 +345,8 @@ def test_texts_to_align_are_no_table() -> None:
     for table in (pyarrow.table(COLUMNS), COLUMNS):
         with pytest.raises(DataError) as caught:
             sixjars.align(table, table)  # type: ignore[arg-type]
-        kind = type(table).__name__
-        assert (
-            str(caught.value)
-            == f"Give two texts to align, each a file or a list, not a table ({kind})."
-        )
-    words = pyarrow.array(["a b", "b a"])
-    assert list(sixjars.align(words, words).to_pharaoh()) == list(
-        sixjars.align(["a b", "b a"], ["a b", "b a"]).to_pharaoh()
-    )
+        told = "Give two texts to align, each a file or a list, not a table"
+        assert str(caught.value) == f"{told} ({type(table).__name__})."
+    words = ["a b", "b a"]
+    found, expected = (sixjars.align(some, some) for some in (pyarrow.array(words), words))
+    assert list(found.to_pharaoh()) == list(expected.to_pharaoh())

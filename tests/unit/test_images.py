@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sixjars_runtime import images
 from sixjars_runtime.images import Fit, placed, read_image, upright
+from tests.unit.test_bad_images import saved
 
 FITS: tuple[Fit, ...] = get_args(Fit)
 RED, BLUE, GREEN, WHITE = (255, 0, 0), (0, 0, 255), (0, 255, 0), (255, 255, 255)
@@ -24,12 +25,6 @@ def corners(width: int = 60, height: int = 40) -> PIL.Image.Image:
     pixels_HWC[height // 2 :, : width // 2] = BLUE
     pixels_HWC[height // 2 :, width // 2 :] = WHITE
     return PIL.Image.fromarray(pixels_HWC)
-
-
-def saved(image: PIL.Image.Image, kind: str, **options: Any) -> bytes:
-    file = io.BytesIO()
-    image.save(file, kind, **options)
-    return file.getvalue()
 
 
 def read(
@@ -99,19 +94,12 @@ def test_every_kind_of_colour_becomes_red_green_and_blue(name: str) -> None:
 def test_images_are_upright(kind: str, orientation: int) -> None:
     """The file holds the pixels as the sensor saw them; by the standard, so it was held."""
     seen_HWC = np.asarray(corners(64, 32))
-    held: dict[int, NDArray[np.uint8]] = {
-        1: seen_HWC,
-        2: seen_HWC[:, ::-1],
-        3: seen_HWC[::-1, ::-1],
-        4: seen_HWC[::-1],
-        5: seen_HWC.transpose(1, 0, 2),
-        6: np.rot90(seen_HWC, 1),
-        7: seen_HWC[::-1, ::-1].transpose(1, 0, 2),
-        8: np.rot90(seen_HWC, -1),
-    }
+    mirrored, half = seen_HWC[:, ::-1], seen_HWC[::-1, ::-1]
+    held = [seen_HWC, mirrored, half, seen_HWC[::-1], seen_HWC.transpose(1, 0, 2)]
+    held += [np.rot90(seen_HWC, 1), half.transpose(1, 0, 2), np.rot90(seen_HWC, -1)]
     exif = PIL.Image.Exif()
     exif[0x0112] = orientation
-    image = PIL.Image.fromarray(np.ascontiguousarray(held[orientation]))
+    image = PIL.Image.fromarray(np.ascontiguousarray(held[orientation - 1]))
     content = saved(image, kind, exif=exif, quality=95)
     whole_HWC = upright(io.BytesIO(content), "x", max_pixels=10**6)
     assert whole_HWC.shape == (32, 64, 3)
@@ -127,9 +115,8 @@ def test_images_are_upright(kind: str, orientation: int) -> None:
 @pytest.mark.filterwarnings("ignore:Corrupt EXIF data")
 def test_damaged_exif_does_not_matter() -> None:
     content = saved(corners(), "JPEG", exif=b"Exif\0\0II*\0\xff\xff\xff\xff", quality=95)
-    assert upright(io.BytesIO(content), "x", max_pixels=10**6)[10, 10].tolist() == pytest.approx(
-        RED, abs=12
-    )
+    whole_HWC = upright(io.BytesIO(content), "x", max_pixels=10**6)
+    assert whole_HWC[10, 10].tolist() == pytest.approx(RED, abs=12)
 
 
 @pytest.mark.parametrize(("width", "height"), [(90, 30), (30, 90), (60, 60), (41, 640)])
@@ -138,11 +125,9 @@ def test_the_square_shows_what_placed_tells(width: int, height: int, fit: Fit) -
     """An image whose red is its column and green its row, from 0 to 255: where a pixel is from."""
     across = np.broadcast_to((np.arange(width) + 0.5) / width, (height, width))
     down = np.broadcast_to(((np.arange(height) + 0.5) / height)[:, None], (height, width))
-    pixels_HWC = np.stack([across * 255, down * 255, np.zeros_like(across)], axis=2).astype(
-        np.uint8
-    )
-    size = 120
-    square_CHW = read(saved(PIL.Image.fromarray(pixels_HWC), "PNG"), size=size, fit=fit)
+    pixels_HWC = np.stack([across * 255, down * 255, np.zeros_like(across)], axis=2)
+    image, size = PIL.Image.fromarray(pixels_HWC.astype(np.uint8)), 120
+    square_CHW = read(saved(image, "PNG"), size=size, fit=fit)
     left, top, right, bottom = placed(height, width, fit)
     middles = (np.arange(size) + 0.5) / size
     x_HW, y_HW = np.meshgrid(left + (right - left) * middles, top + (bottom - top) * middles)
@@ -162,9 +147,8 @@ def test_the_square_shows_what_placed_tells(width: int, height: int, fit: Fit) -
 @pytest.mark.parametrize("fit", FITS)
 @pytest.mark.parametrize(("width", "height"), [(1, 500), (500, 1), (1, 1)])
 def test_the_narrowest_images(width: int, height: int, fit: Fit) -> None:
-    square_CHW = read(
-        saved(PIL.Image.new("RGB", (width, height), RED), "JPEG", quality=95), size=20, fit=fit
-    )
+    content = saved(PIL.Image.new("RGB", (width, height), RED), "JPEG", quality=95)
+    square_CHW = read(content, size=20, fit=fit)
     assert square_CHW.shape == (3, 20, 20)
     assert square_CHW[:, 9, 9].tolist() == pytest.approx(RED, abs=3)
     bars = (square_CHW == 128).all(0).sum()
@@ -186,9 +170,8 @@ def test_pixels_do_not_depend_on_the_version_of_pillow() -> None:
 def test_other_images_become_smaller_as_pillow_makes_them(
     width: int, height: int, size: int
 ) -> None:
-    noise = PIL.Image.fromarray(
-        np.random.default_rng(0).integers(0, 256, (height, width, 3), dtype=np.uint8)
-    )
+    random = np.random.default_rng(0)
+    noise = PIL.Image.fromarray(random.integers(0, 256, (height, width, 3), dtype=np.uint8))
     found_CHW = read(saved(noise, "PNG"), size=size, fit="stretch")
     wanted = noise.resize((size, size), PIL.Image.Resampling.BICUBIC, reducing_gap=3.0)
     assert np.array_equal(found_CHW.transpose(1, 2, 0), np.asarray(wanted))
@@ -197,12 +180,8 @@ def test_other_images_become_smaller_as_pillow_makes_them(
 def test_placed_by_hand() -> None:
     assert placed(200, 100, "crop") == (0.0, 0.25, 1.0, 0.75)
     assert placed(300, 100, "pad") == (-1.0, 0.0, 2.0, 1.0)
-    assert (
-        placed(300, 100, "stretch")
-        == placed(7, 7, "crop")
-        == placed(7, 7, "pad")
-        == (0.0, 0.0, 1.0, 1.0)
-    )
+    for shape in ((300, 100, "stretch"), (7, 7, "crop"), (7, 7, "pad")):
+        assert placed(*shape) == (0.0, 0.0, 1.0, 1.0)
 
 
 @pytest.mark.parametrize("kind", ["PNG", "JPEG"])
@@ -219,10 +198,9 @@ def test_a_large_jpeg_is_decoded_small_and_looks_the_same(
     fit: Fit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ramp = np.linspace(0, 255, 1600)
-    pixels_HWC = np.stack(
-        np.broadcast_arrays(ramp[None, :1200], ramp[:, None], 90.0), axis=2
-    ).astype(np.uint8)
-    content = saved(PIL.Image.fromarray(pixels_HWC), "JPEG", quality=95)
+    planes = np.broadcast_arrays(ramp[None, :1200], ramp[:, None], 90.0)
+    image = PIL.Image.fromarray(np.stack(planes, axis=2).astype(np.uint8))
+    content = saved(image, "JPEG", quality=95)
     decoded: list[tuple[int, int]] = []
     framed = images.framed
 
@@ -235,9 +213,7 @@ def test_a_large_jpeg_is_decoded_small_and_looks_the_same(
     # the largest that 1/2, 1/4 or 1/8 leave twice as large as used
     small = (150, 200) if fit == "pad" else (300, 400)
     assert decoded == [small]
-    want_CHW = read(
-        saved(PIL.Image.fromarray(pixels_HWC), "PNG"), size=100, fit=fit, max_pixels=10**7
-    )
+    want_CHW = read(saved(image, "PNG"), size=100, fit=fit, max_pixels=10**7)
     assert decoded == [small, (1200, 1600)]
     # bars end within a pixel of each other
     difference = np.abs(got_CHW.astype(int) - want_CHW)[:, 3:-3, 14:-14]
@@ -245,14 +221,12 @@ def test_a_large_jpeg_is_decoded_small_and_looks_the_same(
 
 
 def test_upright_shrinks_and_never_grows() -> None:
-    whole_HWC = upright(io.BytesIO(saved(corners(2000, 500), "JPEG")), "x", max_pixels=10**7)
-    assert whole_HWC.shape == (160, 640, 3)
-    assert whole_HWC[20, 100].tolist() == pytest.approx(RED, abs=12)
-    assert upright(io.BytesIO(saved(corners(50, 20), "PNG")), "x", max_pixels=10**7).shape == (
-        20,
-        50,
-        3,
-    )
-    assert upright(
-        io.BytesIO(saved(corners(900, 2), "PNG")), "x", max_pixels=10**7, longest=30
-    ).shape == (1, 30, 3)
+
+    def whole(image: PIL.Image.Image, kind: str = "PNG", **more: Any) -> NDArray[np.uint8]:
+        return upright(io.BytesIO(saved(image, kind)), "x", max_pixels=10**7, **more)
+
+    large_HWC = whole(corners(2000, 500), "JPEG")
+    assert large_HWC.shape == (160, 640, 3)
+    assert large_HWC[20, 100].tolist() == pytest.approx(RED, abs=12)
+    assert whole(corners(50, 20)).shape == (20, 50, 3)
+    assert whole(corners(900, 2), longest=30).shape == (1, 30, 3)

@@ -4,6 +4,7 @@
 packages that NODE_PATH names.
 """
 
+import json
 import re
 import shutil
 import subprocess
@@ -20,23 +21,16 @@ ROOT = Path(__file__).parents[2]
 NODE = shutil.which("node")
 PACKAGE = "onnxruntime-node"
 SMALL = ("model.encoder.size=12", "model.decoder.size=12", "evaluation.search.max_length=8")
-CASES: dict[str, tuple[str, tuple[str, ...], dict[str, Any]]] = {
-    "characters": ("transliteration", (), {"whole": "beam", "width": 3}),
-    "words": (
-        "translation",
-        ("data.target.split=spaces", "data.source.max_length=6"),
-        {"whole": "greedy"},
-    ),
+GREEDY = {"whole": "greedy"}
+CASES: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "characters": ("transliteration", "", {"whole": "beam", "width": 3}),
+    "words": ("translation", "data.target.split=spaces data.source.max_length=6", GREEDY),
     "bpe": (
         "translation",
-        ("data.source.tokens=bpe", "data.source.size=90", "data.target.tokens=unigram"),
-        {"whole": "greedy"},
+        "data.source.tokens=bpe data.source.size=90 data.target.tokens=unigram",
+        GREEDY,
     ),
-    "unigram": (
-        "translation",
-        ("data.source.tokens=unigram", "data.source.lowercase=true"),
-        {"whole": "greedy"},
-    ),
+    "unigram": ("translation", "data.source.tokens=unigram data.source.lowercase=true", GREEDY),
 }
 """How texts are split: the system, its settings, and those of the search."""
 WILD = [
@@ -52,15 +46,12 @@ def packages() -> Path | None:
     """The folder that the package is installed in, if it is."""
     if NODE is None:
         return None
-    script = f"console.log(require.resolve('{PACKAGE}'))"
-    found = subprocess.run(
-        [NODE, "-e", script], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    command = [NODE, "-e", f"console.log(require.resolve('{PACKAGE}'))"]
+    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if found.returncode:
         return None
-    return next(
-        parent for parent in Path(found.stdout.strip()).parents if parent.name == "node_modules"
-    )
+    parents = Path(found.stdout.strip()).parents
+    return next(parent for parent in parents if parent.name == "node_modules")
 
 
 PACKAGES = packages()
@@ -93,7 +84,7 @@ def test_the_program_of_the_page_answers_as_predict_does(
     kind: str, tmp_path: Path, answer: Answer
 ) -> None:
     task, settings, search = CASES[kind]
-    run = trained(f"{task}/sample_attention", [*SMALL, *settings], tmp_path / "run")
+    run = trained(f"{task}/sample_attention", [*SMALL, *settings.split()], tmp_path / "run")
     sixjars.export(run, tmp_path / "whole", **search)
     predictor = sixjars.load(run, device="cpu")
     texts = [*(one["source"] for one in inputs_of(predictor)), *WILD]
@@ -109,20 +100,14 @@ def test_the_program_of_the_page_answers_as_predict_does(
 
 
 def test_the_program_says_what_it_cannot_answer(tmp_path: Path, answer: Answer) -> None:
-    run = trained(
-        "translation/sample_attention", [*SMALL, "model.decoder.copying=true"], tmp_path / "run"
-    )
+    copies = [*SMALL, "model.decoder.copying=true"]
+    run = trained("translation/sample_attention", copies, tmp_path / "run")
     sixjars.export(run, tmp_path / "whole", whole="greedy")
     told = answer(tmp_path / "whole", "I am going home")
-    assert (
-        "this program is for models that read one text, but this one reads source.values,"
-        in told.stderr
-    )
-    about = tmp_path / "whole" / "fields" / "source.json"
-    about.write_text(
-        '{"format": 1, "kind": "file", "library": "tokenizer.json", "content": ""}',
-        encoding="utf-8",
-    )
+    sentence = "this program is for models that read one text, but this one reads source.values,"
+    assert sentence in told.stderr
+    about = {"format": 1, "kind": "file", "library": "tokenizer.json", "content": ""}
+    (tmp_path / "whole/fields/source.json").write_text(json.dumps(about), encoding="utf-8")
     told = answer(tmp_path / "whole", "I am going home")
     assert "the tokenizer of source is a file; use the library that it is for" in told.stderr
 

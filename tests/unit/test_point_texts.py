@@ -13,6 +13,9 @@ from sixjars_runtime.text.points import (
     whole_numbers,
 )
 
+NO_POSITION = "is not a position; write whole numbers counted from 0, like 2 0 1."
+LIST = r"^must be a list of points like .*, but has"
+
 
 def test_points_of_any_size() -> None:
     assert points_of(" 0.5,-1  2e-1,3 ") == [(0.5, -1.0), (0.2, 3.0)]
@@ -23,35 +26,36 @@ def test_points_of_any_size() -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("", "there is no point; write at least one, like 0.12,0.7 0.3,0.25."),
-        (" \t", "there is no point; write at least one, like 0.12,0.7 0.3,0.25."),
-        ("1,2 3,x", "'x' of point '3,x' is not a number; write points like 0.12,0.7 0.3,0.25."),
-        ("1,2 3,", "'' of point '3,' is not a number; write points like 0.12,0.7 0.3,0.25."),
-        ("1, 2", "'' of point '1,' is not a number; write points like 0.12,0.7 0.3,0.25."),
-        ("1,nan", "'nan' of point '1,nan' is not a finite 32-bit number."),
-        ("-inf,0", "'-inf' of point '-inf,0' is not a finite 32-bit number."),
-        ("1e39,0", "'1e39' of point '1e39,0' is not a finite 32-bit number."),
+        *((text, "there is no point; write at least one, {like}.") for text in ("", " \t")),
+        *(
+            (text, f"{number!r} of point {point!r} is not a number; write points {{like}}.")
+            for text, number, point in (
+                ("1,2 3,x", "x", "3,x"),
+                ("1,2 3,", "", "3,"),
+                ("1, 2", "", "1,"),
+            )
+        ),
+        *(
+            (text, f"{number!r} of point {text!r} is not a finite 32-bit number.")
+            for text, number in (("1,nan", "nan"), ("-inf,0", "-inf"), ("1e39,0", "1e39"))
+        ),
         (
             "1,2 3",
-            "a point has 1 coordinate and the first has 2 coordinates; all must have as many, "
-            "like 0.12,0.7 0.3,0.25.",
+            "a point has 1 coordinate and the first has 2 coordinates; all must have as many, {like}.",
         ),
     ],
 )
 def test_what_is_no_point(text: str, sentence: str) -> None:
     with pytest.raises(ValueError) as error:  # noqa: PT011 - the whole sentence is read below
         points_of(text)
-    assert str(error.value) == sentence
+    assert str(error.value) == sentence.format(like="like 0.12,0.7 0.3,0.25")
 
 
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
         ("", "there is no position; write at least one, like 2 0 1."),
-        ("0 one", "'one' is not a position; write whole numbers counted from 0, like 2 0 1."),
-        ("0 -1", "'-1' is not a position; write whole numbers counted from 0, like 2 0 1."),
-        ("0 1.0", "'1.0' is not a position; write whole numbers counted from 0, like 2 0 1."),
-        ("0 ²", "'²' is not a position; write whole numbers counted from 0, like 2 0 1."),
+        *((f"0 {word}", f"{word!r} {NO_POSITION}") for word in ("one", "-1", "1.0", "²")),
         ("0 3", "position 3 is not there: there are 3 points, counted from 0."),
         ("1 0 1", "position 1 comes 2 times; each may come once."),
     ],
@@ -79,16 +83,13 @@ def test_json_becomes_text() -> None:
             {"x": 1},
             r"^must be a list of points like \[\[0.12, 0.7\], .* or of numbers, but is {'x': 1}\.$",
         ),
-        ([[1, [2]]], r"^must be a list of points like .*, but has \[2\] in it\.$"),
-        ([[1, None]], r"^must be a list of points like .*, but has None in it\.$"),
-        ([True], r"^must be a list of points like .*, but has True in it\.$"),
-        ([[0.1, 0.2], []], r"^must be a list of points like .*, but has \[\] in it\.$"),
-        (
-            ["0.1,0.2 0.5,0.6", [0.3, 0.4]],
-            r"^must be a list of points like .*, but has '0.1,0.2 0.5,0.6' in it\.$",
-        ),
-        ([[0.1, "0.2\t0.3"]], r"^must be a list of points like .*, but has '0.2\\t0.3' in it\.$"),
-        ([0.1, " "], r"^must be a list of points like .*, but has ' ' in it\.$"),
+        ([[1, [2]]], rf"{LIST} \[2\] in it\.$"),
+        ([[1, None]], rf"{LIST} None in it\.$"),
+        ([True], rf"{LIST} True in it\.$"),
+        ([[0.1, 0.2], []], rf"{LIST} \[\] in it\.$"),
+        (["0.1,0.2 0.5,0.6", [0.3, 0.4]], rf"{LIST} '0.1,0.2 0.5,0.6' in it\.$"),
+        ([[0.1, "0.2\t0.3"]], rf"{LIST} '0.2\\t0.3' in it\.$"),
+        ([0.1, " "], rf"{LIST} ' ' in it\.$"),
     ],
 )
 def test_json_that_is_no_points(value: object, sentence: str) -> None:
@@ -97,15 +98,11 @@ def test_json_that_is_no_points(value: object, sentence: str) -> None:
 
 
 def test_json_that_is_no_order() -> None:
-    told = r"^must be a list of positions like \[2, 0, 1\], but is 3\.$"
-    with pytest.raises(ValueError, match=told):
-        text_of_order(3)
-    told = r"^must be a list of positions like \[2, 0, 1\], but has \[1\] in it\.$"
-    with pytest.raises(ValueError, match=told):
-        text_of_order([0, [1]])
-    told = r"^must be a list of positions like \[2, 0, 1\], but has '0 1' in it\.$"
-    with pytest.raises(ValueError, match=told):
-        text_of_order(["0 1", 2])
+    told = r"^must be a list of positions like \[2, 0, 1\], but"
+    wrong = {"is 3": 3, r"has \[1\] in it": [0, [1]], "has '0 1' in it": ["0 1", 2]}
+    for end, value in wrong.items():
+        with pytest.raises(ValueError, match=rf"{told} {end}\.$"):
+            text_of_order(value)
 
 
 @given(st.lists(st.lists(st.floats(-3e38, 3e38), min_size=2, max_size=2), min_size=1, max_size=9))

@@ -44,21 +44,9 @@ TOKENIZERS = [
     {"tokens": "bpe", "size": 60},
     {"tokens": "unigram", "size": 60, "lowercase": True},
 ]
+HARD = ["\u0301", "\x1c", "\x85", "\u2003", "\u3000", "İ", "Σ", "की", "<unk>"]
 LETTERS = some.one_of(
-    some.sampled_from(
-        [
-            *"abc ATe\n\t▁￭.,()'\"-/ß",
-            "\u0301",
-            "\x1c",
-            "\x85",
-            "\u2003",
-            "\u3000",
-            "İ",
-            "Σ",
-            "की",
-            "<unk>",
-        ]
-    ),
+    some.sampled_from([*"abc ATe\n\t▁￭.,()'\"-/ß", *HARD]),
     some.characters(exclude_categories=["Cs"]),
 )
 ANY_TEXT = some.lists(LETTERS, max_size=30).map("".join)
@@ -113,14 +101,11 @@ def test_points_are_the_same_numbers() -> None:
     reader = READERS["points"]("points", {"settings": {"dimensions": 2}}, "null")
     texts = ["0.1,0.7  0.3,-2e3", "1,2"]
     ours = PointsField("points", PointsSettings()).arrays(texts)
-    assert [reader.read(text).values.tolist() for text in texts] == [
-        array.tolist() for array in ours
-    ]
+    for text, array in zip(texts, ours, strict=True):
+        assert reader.read(text).values.tolist() == array.tolist()
     assert reader.text_of([[0.5, 1], [2, 3]]) == "0.5,1 2,3"
-    for text, sentence in (
-        ("x", "the points: 'x' of point"),
-        ("1 2", "a point has 1 coordinate, but data.points"),
-    ):
+    few = "a point has 1 coordinate, but data.points"
+    for text, sentence in (("x", "the points: 'x' of point"), ("1 2", few)):
         with pytest.raises(ValueError, match=sentence):
             reader.read(text)
 
@@ -143,10 +128,7 @@ def test_segments_are_packed_as_training_data_is() -> None:
     made = padded(rows)
     pack, *index = (torch.from_numpy(made[name]) for name in made if name.startswith("segments."))
     own = sixjars.Segments((pack,), index[0], index[1], index[2])
-    flat = (
-        np.array([length for row in lengths for length in row]),
-        np.array([len(row) for row in lengths]),
-    )
+    flat = np.concatenate([*map(np.array, lengths)]), np.array([*map(len, lengths)])
     words = sixjars.TextEncoder(embedding=sixjars.WordEmbedding(vocabulary=12, size=3), size=4)
     encoder = sixjars.HierarchyEncoder(words=words, size=5)
     values, mask = torch.from_numpy(made["values"]), torch.from_numpy(made["mask"])

@@ -62,9 +62,8 @@ def test_joined_lines_come_back(segments: list[str]) -> None:
     text = joined(segments)
     found = segments_of(text, "lines")
     assert [line.split() for line in found] == [one.split() for one in segments]
-    assert [turn[2:].split() for turn in segments_of(text + "\nlast", "turns")[:-1]] == [
-        one.split() for one in segments
-    ]
+    turns = segments_of(text + "\nlast", "turns")[:-1]
+    assert [turn[2:].split() for turn in turns] == [one.split() for one in segments]
 
 
 def test_lists_become_texts() -> None:
@@ -97,18 +96,15 @@ def test_what_is_no_list_of_texts(to_text: Any, value: object, sentence: str) ->
     assert str(caught.value) == sentence
 
 
+COMMA = "but a comma stands between labels; write it without."
+
+
 @pytest.mark.parametrize(
     ("labels", "sentence"),
     [
-        (
-            ["a", "b, c"],
-            "holds the label 'b, c', but a comma stands between labels; write it without.",
-        ),
-        (
-            ["a", "b,\nc"],
-            "holds the label 'b, c', but a comma stands between labels; write it without.",
-        ),
-        (["a,b"], "holds the label 'a,b', but a comma stands between labels; write it without."),
+        (["a", "b, c"], f"holds the label 'b, c', {COMMA}"),
+        (["a", "b,\nc"], f"holds the label 'b, c', {COMMA}"),
+        (["a,b"], f"holds the label 'a,b', {COMMA}"),
         (["a", " "], "holds an empty label."),
     ],
 )
@@ -119,19 +115,9 @@ def test_labels_that_cannot_be_told_apart(labels: list[str], sentence: str) -> N
 
 
 def test_kinds_of_values() -> None:
+    names = ["null", "a list", "an object", "bytes", "a text", "a number", "a number"]
     values: list[object] = [None, [], {}, b"", "", 1, 1.5, True, date(2024, 1, 2)]
-    names = [
-        "null",
-        "a list",
-        "an object",
-        "bytes",
-        "a text",
-        "a number",
-        "a number",
-        "true or false",
-        "date",
-    ]
-    assert [kind_of(value) for value in values] == names
+    assert [kind_of(value) for value in values] == [*names, "true or false", "date"]
 
 
 def test_a_long_label_is_not_echoed_whole() -> None:

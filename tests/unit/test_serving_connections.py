@@ -24,9 +24,8 @@ def listening(most: int, head: float, release: Event) -> Iterator[int]:
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
         await asyncio.to_thread(release.wait, 20)
-        await send(
-            {"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]}
-        )
+        headers = [(b"content-length", b"2")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
         await send({"type": "http.response.body", "body": b"ok"})
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -114,12 +113,7 @@ def test_many_idle_connections_keep_nobody_out() -> None:
 
 def test_there_are_as_many_as_files_allow(monkeypatch: pytest.MonkeyPatch) -> None:
     resource = pytest.importorskip("resource")
-    for files, most in (
-        (1024, 896),
-        (256, 128),
-        (100, 50),
-        (10_000, 2176),
-        (resource.RLIM_INFINITY, 2176),
-    ):
+    some = [(1024, 896), (256, 128), (100, 50), (10_000, 2176), (resource.RLIM_INFINITY, 2176)]
+    for files, most in some:
         monkeypatch.setattr(resource, "getrlimit", lambda _, files=files: (files, files))
         assert most_of(ServerSettings()) == most

@@ -33,10 +33,7 @@ SEARCH = {"kind": "greedy", "min_length": LENGTH - 1, "max_length": LENGTH}
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run that computes few inputs together."""
-    more = [
-        *(f"model.{name}.size=8" for name in ("encoder", "decoder")),
-        f"evaluation.batch_examples={TOGETHER}",
-    ]
+    more = ["model.encoder.size=8", "model.decoder.size=8", f"evaluation.batch_examples={TOGETHER}"]
     return trained("transliteration/sample_attention", more, tmp_path_factory.mktemp("few") / "run")
 
 
@@ -148,20 +145,15 @@ def test_streams_whose_readers_left_are_not_computed(
     streams.leave([streams.first])
     watched.go.release()
     watched.wait()
-    assert watched.rows == [
-        [1] * 3,
-        [4] * 3,
-    ]  # the next have begun, a step after the first was left
+    # the next have begun, a step after the first was left
+    assert watched.rows == [[1] * 3, [4] * 3]
     [last] = streams.waiting(["b"])
     streams.leave(several[:left])
     watched.go.release()
     assert [events(one) for one in several[left:]] == [WHOLE] * (4 - left)
     watched.wait()
-    assert watched.rows == [
-        [1] * 3,
-        [4] * 3 + [4 - left] * (LENGTH - 3 if left < 4 else 0),
-        [1] * 3,
-    ]
+    rest = [4 - left] * (LENGTH - 3 if left < 4 else 0)
+    assert watched.rows == [[1] * 3, [4] * 3 + rest, [1] * 3]
     watched.go.release()
     assert events(last) == WHOLE
 
@@ -256,10 +248,13 @@ def told_of(predictor: sixjars.Predictor, fails: Exception | None = None) -> lis
             raise fails
 
     search = predictor.recipe.evaluation.search.model_copy(update=SEARCH)
-    stepwise(
-        predictor, ["ghar", "pani", "namaste"], search, [told[0].append, failing, told[2].append]
-    )
+    tells = [told[0].append, failing, told[2].append]
+    stepwise(predictor, ["ghar", "pani", "namaste"], search, tells)
     return told
+
+
+def tokens_of(told: list[Any]) -> list[Any]:
+    return [getattr(one, "token", None) for one in told]
 
 
 def test_what_a_listener_raises_ends_its_output_alone(
@@ -270,9 +265,7 @@ def test_what_a_listener_raises_ends_its_output_alone(
     first, second, third = told_of(predictor, error)
     assert [len(own) for own in (first, third)] == [LENGTH + 1] * 2
     for own, before in ((first, whole[0]), (second[:3], whole[1][:3]), (third, whole[2])):
-        assert [getattr(one, "token", None) for one in own] == [
-            getattr(one, "token", None) for one in before
-        ]
+        assert tokens_of(own) == tokens_of(before)
         assert own[-1].text == before[-1].text
     assert second[3:] == [error]
     assert watched.rows[1] == [3] * 3 + [2] * (LENGTH - 3)

@@ -28,19 +28,15 @@ VALUES = st.recursive(
     ),
     max_leaves=8,
 )
+WHOLE, SHARE = st.integers(-1, 9) | VALUES, st.floats(0, 1) | VALUES
 SEARCH = st.fixed_dictionaries(
     {},
     optional={
+        **dict.fromkeys(("width", "nbest", "top_k", "no_repeat_ngram"), WHOLE),
+        **dict.fromkeys(("max_length", "min_length"), st.integers(-1, 30) | VALUES),
+        **dict.fromkeys(("top_p", "coverage_penalty"), SHARE),
         "kind": st.sampled_from(["greedy", "beam", "sample"]) | VALUES,
-        "width": st.integers(-1, 9) | VALUES,
-        "nbest": st.integers(-1, 9) | VALUES,
-        "max_length": st.integers(-1, 30) | VALUES,
-        "min_length": st.integers(-1, 30) | VALUES,
         "temperature": st.floats(0, 2) | VALUES,
-        "top_p": st.floats(0, 1) | VALUES,
-        "top_k": st.integers(-1, 9) | VALUES,
-        "no_repeat_ngram": st.integers(-1, 4) | VALUES,
-        "coverage_penalty": st.floats(0, 1) | VALUES,
         "unknown": st.sampled_from(["ban", "allow", "replace"]) | VALUES,
         "seed": st.integers(-1, 2**70),
     },
@@ -64,22 +60,16 @@ BODIES = (
     | st.text(max_size=40).map(lambda text: f'{{"inputs": ["{text}"]}}'.encode())
     | st.just(b'{"inputs": ["\\ud800", "a"]}')
 )
+ANY_BODY = BODIES | st.binary(max_size=300)
+NAMES = "content-type authorization origin host content-length accept expect"
+KINDS = ["application/json", "multipart/form-data; boundary=x", "multipart/form-data"]
 HEADERS = st.dictionaries(
-    st.sampled_from(
-        ["content-type", "authorization", "origin", "host", "content-length", "accept", "expect"]
-    ),
-    st.sampled_from(
-        [
-            "application/json",
-            "multipart/form-data; boundary=x",
-            "multipart/form-data",
-            "127.0.0.1",
-            "-5",
-        ]
-    )
+    st.sampled_from(NAMES.split()),
+    st.sampled_from([*KINDS, "127.0.0.1", "-5"])
     | st.text(st.characters(max_codepoint=255), max_size=20),
     max_size=3,
 )
+IN_JSON = {"host": "localhost", "content-type": "application/json"}
 PATHS = st.sampled_from(
     ["/v1/predict"] * 5 + ["/v1/stream", "/v1/reload", "/v1/models", "/", "/metrics", "/v1/x%00"]
 )
@@ -115,14 +105,9 @@ class InMemory:
             sent.append(message)
 
         raw = [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
-        scope: dict[str, Any] = {"type": "http"}
+        scope: dict[str, Any] = {"type": "http", "http_version": "1.1", "scheme": "http"}
         scope |= {"method": method, "path": path, "raw_path": path.encode(), "query_string": b""}
-        scope |= {
-            "headers": raw,
-            "http_version": "1.1",
-            "scheme": "http",
-            "client": ("127.0.0.1", 1),
-        }
+        scope |= {"headers": raw, "client": ("127.0.0.1", 1)}
         scope |= {"server": ("127.0.0.1", 80), "root_path": "", "asgi": {"version": "3.0"}}
         self.loop.run_until_complete(asyncio.wait_for(self.app(scope, receive, send), 20))
         whole = b"".join(message.get("body", b"") for message in sent[1:])
@@ -132,9 +117,8 @@ class InMemory:
 @pytest.fixture(scope="module")
 def asked(run: Path) -> Iterator[InMemory]:
     limits = ServerSettings(max_search=8, max_text=200)
-    made = InMemory(
-        application([ServedRun("hi", lambda: sixjars.load(run, device="cpu"), limits)], limits)
-    )
+    served = ServedRun("hi", lambda: sixjars.load(run, device="cpu"), limits)
+    made = InMemory(application([served], limits))
     yield made
     made.close()
 
@@ -152,9 +136,7 @@ def any_body(count: int) -> Check:
     @some(count)
     @given(body=BODIES, path=st.sampled_from(["/v1/predict", "/v1/predict", "/v1/stream"]))
     def check(asked: InMemory, body: bytes, path: str) -> None:
-        status, text = asked.ask(
-            "POST", path, body, {"host": "localhost", "content-type": "application/json"}
-        )
+        status, text = asked.ask("POST", path, body, IN_JSON)
         assert status in (200, 404, 422), text
         if status != 200:
             sentence = json.loads(text)["detail"]
@@ -171,10 +153,8 @@ def any_request(count: int) -> Check:
     methods = st.sampled_from(["POST", "GET", "PUT"])
 
     @some(count)
-    @given(body=BODIES | st.binary(max_size=300), path=PATHS, headers=HEADERS, method=methods)
-    def check(
-        asked: InMemory, body: bytes, path: str, headers: dict[str, str], method: str
-    ) -> None:
+    @given(body=ANY_BODY, path=PATHS, headers=HEADERS, method=methods)
+    def check(asked: InMemory, body: bytes, path: str, headers: Any, method: str) -> None:
         status, text = asked.ask(method, path, body, {"host": "localhost", **headers})
         assert status < 500, text
 
@@ -183,20 +163,11 @@ def any_request(count: int) -> Check:
 
 def any_form(count: int) -> Check:
     @some(count)
-    @given(
-        inside=st.binary(max_size=200) | BODIES,
-        name=st.sampled_from(["request", "files", "other", ""]),
-    )
+    @given(inside=ANY_BODY, name=st.sampled_from(["request", "files", "other", ""]))
     def check(asked: InMemory, inside: bytes, name: str) -> None:
-        file = b'; filename="x"' if name == "files" else b""
-        body = (
-            b'--x\r\nContent-Disposition: form-data; name="'
-            + name.encode()
-            + b'"'
-            + file
-            + b"\r\n\r\n"
-            + inside
-        )
+        file = '; filename="x"' if name == "files" else ""
+        head = f'--x\r\nContent-Disposition: form-data; name="{name}"{file}\r\n\r\n'
+        body = head.encode() + inside
         headers = {"host": "localhost", "content-type": "multipart/form-data; boundary=x"}
         status, text = asked.ask("POST", "/v1/predict", body + b"\r\n--x--\r\n", headers)
         assert status in (200, 400, 404, 422), text
@@ -213,5 +184,4 @@ test_very_many_forms_get_an_answer = pytest.mark.slow(any_form(MANY))
 
 
 def test_it_still_answers(asked: InMemory) -> None:
-    headers = {"host": "localhost", "content-type": "application/json"}
-    assert asked.ask("POST", "/v1/predict", b'{"inputs": ["ghar"]}', headers)[0] == 200
+    assert asked.ask("POST", "/v1/predict", b'{"inputs": ["ghar"]}', IN_JSON)[0] == 200

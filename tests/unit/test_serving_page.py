@@ -10,7 +10,7 @@ import pytest
 
 import sixjars
 from sixjars.recipe.files import packaged
-from sixjars.serving.server.page import page, policy
+from sixjars.serving.pages import page, policy
 from sixjars.tasks import TASKS
 from tests.recipes.stand_ins import image, video
 from tests.unit.browser import CHROMIUM, Browser
@@ -63,10 +63,8 @@ class Visitor:
 
     def hand_over(self, file: Path) -> None:
         root = self.browser.order("DOM.getDocument")["root"]["nodeId"]
-        node = self.browser.order("DOM.querySelector", nodeId=root, selector=".drop input")[
-            "nodeId"
-        ]
-        self.browser.order("DOM.setFileInputFiles", files=[str(file)], nodeId=node)
+        chosen = self.browser.order("DOM.querySelector", nodeId=root, selector=".drop input")
+        self.browser.order("DOM.setFileInputFiles", files=[str(file)], nodeId=chosen["nodeId"])
 
     def fill(self) -> dict[str, Any]:
         """Give the chosen model an input; returns what it was."""
@@ -117,10 +115,8 @@ def check_system(visitor: Visitor, task: str) -> None:
     if predictor.has_attention and wanted.weights:
         visitor.ask("document.querySelector('#answer [data-t]:not(td)').focus()")
         assert visitor.ask("document.querySelector('#answer [role=tabpanel]').dataset.lit") == "t0"
-    assert (
-        visitor.browser.complaints(f"{visitor.server.address}/", f"blob:{visitor.server.address}/")
-        == []
-    )
+    address = f"{visitor.server.address}/"
+    assert visitor.browser.complaints(address, f"blob:{address}") == []
 
 
 @needs_browser
@@ -148,9 +144,8 @@ def test_a_conversation_goes_on(visitor: Visitor) -> None:
     assert len(visitor.ask(turns)) == 2
     visitor.type("source", "and then")
     visitor.ask("document.querySelector('[name=source]').focus()")
-    visitor.browser.order(
-        "Input.dispatchKeyEvent", type="keyDown", key="Enter", code="Enter", text="\r"
-    )
+    enter = {"key": "Enter", "code": "Enter", "text": "\r"}
+    visitor.browser.order("Input.dispatchKeyEvent", type="keyDown", **enter)
     visitor.until(f"{turns}.length === 4")
     assert visitor.ask(turns)[2] == "and then"
     visitor.browser.click(".buttons button:nth-child(2)")
@@ -165,16 +160,13 @@ def test_points_are_clicked_dragged_and_moved_by_keys(visitor: Visitor) -> None:
     assert len(visitor.ask(text).split()) == 8  # some to begin with
     visitor.browser.click(".buttons button:last-child")
     visitor.ask("scrollTo(0, 0)")
-    box = visitor.ask(
-        "(b => [b.x, b.y, b.width])(document.querySelector('.plane').getBoundingClientRect())"
-    )
+    plane = "document.querySelector('.plane').getBoundingClientRect()"
+    box = visitor.ask(f"(b => [b.x, b.y, b.width])({plane})")
 
     def mouse(kind: str, x: float, y: float) -> None:
         x, y = (0.05 + 0.9 * share for share in (x, 1 - y))  # there is an edge around the plane
-        place = {"x": box[0] + x * box[2], "y": box[1] + y * box[2]}
-        visitor.browser.order(
-            "Input.dispatchMouseEvent", type=kind, button="left", clickCount=1, **place
-        )
+        how = {"x": box[0] + x * box[2], "y": box[1] + y * box[2], "button": "left"}
+        visitor.browser.order("Input.dispatchMouseEvent", type=kind, clickCount=1, **how)
 
     for x, y in ((0.2, 0.8), (0.6, 0.9), (0.7, 0.6)):
         mouse("mousePressed", x, y)
@@ -208,9 +200,8 @@ def test_a_box_that_is_cleared_has_no_answer(visitor: Visitor) -> None:
     visitor.choose("transliteration")
     visitor.type("source", "ЖЖ")
     visitor.answer()
-    assert visitor.ask("find('status').textContent").startswith(
-        "100 % of the input tokens are unknown to the run"
-    )
+    unknown = "100 % of the input tokens are unknown to the run"
+    assert visitor.ask("find('status').textContent").startswith(unknown)
     visitor.type("source", "")
     visitor.until("find('status').textContent.startsWith('There is no answer yet')")
     assert visitor.ask("find('spoken').textContent + find('answer').textContent") == ""
@@ -224,13 +215,8 @@ def test_a_narrow_and_a_wide_page(visitor: Visitor) -> None:
     visitor.fill()
     visitor.answer()
     for width in (280, 1920):
-        visitor.browser.order(
-            "Emulation.setDeviceMetricsOverride",
-            width=width,
-            height=800,
-            deviceScaleFactor=1,
-            mobile=False,
-        )
+        screen = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": False}
+        visitor.browser.order("Emulation.setDeviceMetricsOverride", **screen)
         assert visitor.ask("document.documentElement.scrollWidth <= innerWidth")
         sizes[width] = visitor.ask("parseFloat(getComputedStyle(document.body).fontSize)")
     visitor.browser.order("Emulation.clearDeviceMetricsOverride")
@@ -243,13 +229,9 @@ def test_everything_has_a_name_for_screen_readers(visitor: Visitor) -> None:
         visitor.choose(task)
         nodes = visitor.browser.order("Accessibility.getFullAXTree")["nodes"]
         roles = {"textbox", "button", "combobox", "spinbutton", "link"}
-        unnamed = [
-            node
-            for node in nodes
-            if node.get("role", {}).get("value") in roles
-            and not node.get("name", {}).get("value", "").strip()
-        ]
-        assert unnamed == []
+        asked = [node for node in nodes if node.get("role", {}).get("value") in roles]
+        names = [node.get("name", {}).get("value", "").strip() for node in asked]
+        assert all(names), asked
 
 
 def test_the_page_is_whole_and_runs_no_other_script() -> None:
@@ -268,13 +250,10 @@ def test_a_token_is_asked_for(chromium: Browser, run: Path, tmp_path: Path) -> N
         visitor = Visitor(chromium, server, tmp_path)
         assert visitor.ask("find('form').hidden") is True
         assert visitor.ask("find('refused').textContent") == ""
-        visitor.ask(
-            "find('token').querySelector('input').value = 'other'; find('token').requestSubmit()"
-        )
+        put = "find('token').querySelector('input').value = '{}'; find('token').requestSubmit()"
+        visitor.ask(put.format("other"))
         visitor.until("find('refused').textContent === 'This token is wrong.'")
-        visitor.ask(
-            "find('token').querySelector('input').value = 's3cret'; find('token').requestSubmit()"
-        )
+        visitor.ask(put.format("s3cret"))
         visitor.until("!find('form').hidden")
         visitor.choose("hi")
         visitor.fill()
@@ -292,9 +271,8 @@ def test_an_address_that_cannot_be_decoded(chromium: Browser, run: Path, tmp_pat
             visitor.until("page.model !== null")
             assert visitor.ask("page.model.name") == wanted
     visitor.type("source", "ghar")
-    visitor.until(
-        "find('error').textContent.startsWith('The server does not answer; it may have ended. Start it')"
-    )
+    told = "The server does not answer; it may have ended. Start it"
+    visitor.until(f"find('error').textContent.startsWith('{told}')")
     chromium.events.clear()  # the browser tells of it too
 
 
@@ -302,10 +280,10 @@ def test_an_address_that_cannot_be_decoded(chromium: Browser, run: Path, tmp_pat
 @pytest.mark.slow
 def test_every_system_has_its_input(chromium: Browser, tmp_path: Path) -> None:
     """The last: it leaves the browser, which all share, on the page of a server that has ended."""
-    runs = {
-        task: sixjars.train(name, FEW, out=tmp_path / task).folder for task, name in RECIPES.items()
+    trained = {
+        task: sixjars.train(name, FEW, out=tmp_path / task) for task, name in RECIPES.items()
     }
-    with serving(runs) as server:
+    with serving({task: run.folder for task, run in trained.items()}) as server:
         visitor = Visitor(chromium, server, tmp_path)
-        for task in runs:
+        for task in trained:
             check_system(visitor, task)

@@ -10,8 +10,7 @@ import sixjars
 from sixjars.serving.server.messages import (
     FieldDescription,
     ModelMessage,
-    predict_body,
-    stream_body,
+    request_body,
 )
 from sixjars.serving.server.settings import ServerSettings
 from tests.unit.serving import Server
@@ -29,21 +28,11 @@ def server(run: Path) -> Iterator[Server]:
 
 def model(name: str = "hi", *, file: bool = False, searches: bool = True) -> ModelMessage:
     """A run as it is told of."""
-    field = FieldDescription(
-        name="source", column="x", kind="text", file=file, describes="", settings={}
-    )
-    return ModelMessage(
-        name=name,
-        task="transliteration",
-        title="Transliteration",
-        inputs=[field],
-        output=field,
-        has_attention=True,
-        searches=searches,
-        multi_label=False,
-        vocabulary={},
-        search={},
-    )
+    about: dict[str, Any] = {"describes": "", "settings": {}}
+    field = FieldDescription(name="source", column="x", kind="text", file=file, **about)
+    about = {"task": "transliteration", "title": "Transliteration", "has_attention": True}
+    about |= {"multi_label": False, "vocabulary": {}, "search": {}}
+    return ModelMessage(name=name, inputs=[field], output=field, searches=searches, **about)
 
 
 def forms(body: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
@@ -55,20 +44,20 @@ def forms(body: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any], dict[st
 
 @pytest.mark.parametrize(
     ("key", "value"),
-    [
-        ("length_penalty", 1000),
-        ("coverage_penalty", 1e30),
-        ("temperature", 1e-320),
-        ("top_p", 1e-320),
-    ],
+    {
+        "length_penalty": 1000,
+        "coverage_penalty": 1e30,
+        "temperature": 1e-320,
+        "top_p": 1e-320,
+    }.items(),
 )
 def test_a_number_that_overflowed_is_refused(server: Server, key: str, value: float) -> None:
     """A length penalty of 1000 was answered with 500."""
     for kind in ("beam", "sample"):
         body = {"inputs": ["ghar"], "search": {"kind": kind, key: value}}
-        status, _, told = server.ask("/v1/predict", body)
+        status, told = server.refused("/v1/predict", body)
         assert status == 422
-        assert told["detail"].startswith(f"search.{key}: should be ")
+        assert told.startswith(f"search.{key}: should be ")
 
 
 def test_inputs_are_needed(server: Server) -> None:
@@ -79,23 +68,19 @@ def test_inputs_are_needed(server: Server) -> None:
         schema = content["application/json"]["schema"]
         assert schema["required"] == ["inputs"]
         assert schema["properties"]["inputs"]["minItems"] == 1
-        assert content["multipart/form-data"]["schema"]["required"] == ["request"]
-        assert content["multipart/form-data"]["schema"]["properties"]["request"]["required"] == [
-            "inputs"
-        ]
+        in_form = content["multipart/form-data"]["schema"]
+        assert in_form["required"] == ["request"]
+        assert in_form["properties"]["request"]["required"] == ["inputs"]
         assert server.ask(path, {})[0] == server.ask(path, {"inputs": []})[0] == 422
-    boundary, form = (
-        "multipart/form-data; boundary=x",
-        b'--x\r\nContent-Disposition: form-data; name="request"\r\n',
-    )
+    kind = "multipart/form-data; boundary=x"
+    form = b'--x\r\nContent-Disposition: form-data; name="request"\r\n'
     text = form + b'Content-Type: application/json\r\n\r\n{"inputs": ["ghar"]}\r\n--x--\r\n'
-    status, _, found = server.ask("/v1/predict", text, content_type=boundary)
-    assert (status, len(found["predictions"])) == (200, 1)
-    assert server.ask("/v1/predict", form + b"\r\n{}\r\n--x--\r\n", content_type=boundary)[0] == 422
+    assert len(server.predictions(text, content_type=kind)) == 1
+    assert server.ask("/v1/predict", form + b"\r\n{}\r\n--x--\r\n", content_type=kind)[0] == 422
 
 
 def test_limits_of_the_server_are_in_its_schema(server: Server) -> None:
-    schema, _, _ = forms(predict_body([model()], SETTINGS))
+    schema, _, _ = forms(request_body([model()], SETTINGS))
     assert schema["properties"]["inputs"]["maxItems"] == 5
     search = schema["properties"]["search"]["properties"]
     assert (search["width"]["maximum"], search["nbest"]["maximum"]) == (8, 8)
@@ -103,14 +88,14 @@ def test_limits_of_the_server_are_in_its_schema(server: Server) -> None:
     assert server.ask("/v1/predict", {"inputs": ["a"] * 5, "search": widest})[0] == 200
     for wrong in ({"inputs": ["a"] * 6}, {"inputs": ["a"], "search": {"kind": "beam", "width": 9}}):
         assert server.ask("/v1/predict", wrong)[0] == 422
-    schema, examples, _ = forms(stream_body([model()], SETTINGS))
+    schema, examples, _ = forms(request_body([model()], SETTINGS, streams=True))
     assert schema["properties"]["inputs"]["maxItems"] == 1
     assert schema["properties"]["search"]["properties"]["kind"]["enum"] == ["greedy", "sample"]
     assert {len(one["value"]["inputs"]) for one in examples.values()} == {1}
 
 
 def test_where_several_runs_are_served_requests_name_one() -> None:
-    schema, examples, form = forms(predict_body([model("a"), model("b", searches=False)], SETTINGS))
+    schema, examples, form = forms(request_body([model("a"), model("b", searches=False)], SETTINGS))
     assert schema["required"] == ["model", "inputs"]
     assert schema["properties"]["model"] == {"type": "string", "enum": ["a", "b"]}
     assert {one["value"]["model"] for one in examples.values()} == {"a"}
@@ -118,7 +103,7 @@ def test_where_several_runs_are_served_requests_name_one() -> None:
 
 
 def test_where_nothing_is_searched_there_is_nothing_to_set() -> None:
-    schema, examples, _ = forms(predict_body([model(searches=False)], SETTINGS))
+    schema, examples, _ = forms(request_body([model(searches=False)], SETTINGS))
     assert schema["properties"]["search"]["additionalProperties"] is False
     assert "properties" not in schema["properties"]["search"]
     assert "beam" not in examples
@@ -126,7 +111,7 @@ def test_where_nothing_is_searched_there_is_nothing_to_set() -> None:
 
 def test_a_file_alone_is_an_input() -> None:
     """Of one run that reads one image; then the other part of the form may be left out."""
-    _, _, form = forms(predict_body([model(file=True)], SETTINGS))
+    _, _, form = forms(request_body([model(file=True)], SETTINGS))
     asked, alone = form["anyOf"]
     assert asked["required"] == ["request"]
     assert asked["properties"]["request"]["required"] == ["inputs"]
@@ -134,7 +119,7 @@ def test_a_file_alone_is_an_input() -> None:
     assert alone["properties"]["files"]["minItems"] == 1
     assert alone["properties"]["request"]["required"] == []
     assert form["properties"]["files"]["maxItems"] == 5
-    _, _, form = forms(stream_body([model(file=True)], SETTINGS))
+    _, _, form = forms(request_body([model(file=True)], SETTINGS, streams=True))
     assert form["anyOf"][1]["properties"]["files"]["maxItems"] == 1
 
 
@@ -152,35 +137,27 @@ def test_every_status_is_described(server: Server) -> None:
 )
 def test_values_have_the_types_of_the_schema(server: Server, wrong: dict[str, Any]) -> None:
     """0 was taken for false, a text for a number, and a setting that another replaced for right."""
-    status, _, told = server.ask("/v1/predict", {"inputs": ["ghar"], **wrong})
+    status, told = server.refused("/v1/predict", {"inputs": ["ghar"], **wrong})
     assert status == 422
-    assert told["detail"].startswith(f"request.{next(iter(wrong))}: should be a valid ")
+    assert told.startswith(f"request.{next(iter(wrong))}: should be a valid ")
 
 
 @pytest.mark.parametrize(
-    ("search", "sentence"),
+    ("key", "value", "sentence"),
     [
-        (
-            {"kind": None},
-            "search.kind: should be greedy, beam or sample, but is None; or leave it out.",
-        ),
-        ({"nbest": 0}, "search.nbest: should be greater than or equal to 1, but is 0."),
+        ("kind", None, "should be greedy, beam or sample, but is None; or leave it out."),
+        ("nbest", 0, "should be greater than or equal to 1, but is 0."),
     ],
-    ids=str,
 )
 def test_a_setting_that_is_not_used_must_be_right_too(
-    server: Server, search: dict[str, Any], sentence: str
+    server: Server, key: str, value: Any, sentence: str
 ) -> None:
-    status, _, told = server.ask("/v1/predict", {"inputs": ["ghar"], "search": search, "nbest": 1})
-    assert (status, told["detail"]) == (422, sentence)
+    body = {"inputs": ["ghar"], "search": {key: value}, "nbest": 1}
+    assert server.refused("/v1/predict", body) == (422, f"search.{key}: {sentence}")
 
 
 def test_a_whole_number_may_have_a_point(server: Server) -> None:
-    body = {
-        "inputs": ["ghar"],
-        "nbest": 2.0,
-        "search": {"kind": "beam", "width": 3.0, "max_length": 5.0},
-    }
-    status, _, told = server.ask("/v1/predict", body)
-    assert (status, len(told["predictions"][0]["outputs"])) == (200, 2)
+    search = {"kind": "beam", "width": 3.0, "max_length": 5.0}
+    [row] = server.predictions({"inputs": ["ghar"], "nbest": 2.0, "search": search})
+    assert len(row["outputs"]) == 2
     assert server.ask("/v1/predict", {"inputs": ["ghar"], "nbest": 2.5})[0] == 422

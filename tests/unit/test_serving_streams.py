@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
@@ -30,32 +31,24 @@ from tests.unit.serving import a_request, serving
 from tests.unit.web_pages import trained
 
 TEXTS = ["namaste", "a", "ghar", "pani pani pani pani", "shukriya", "ghar"]
+RULES = {"length_penalty": 0.6, "coverage_penalty": 0.3, "min_length": 3, "no_repeat_ngram": 2}
 SEARCHES: list[dict[str, Any]] = [
     {"kind": "greedy"},
-    {
-        "kind": "greedy",
-        "length_penalty": 0.6,
-        "coverage_penalty": 0.3,
-        "min_length": 3,
-        "no_repeat_ngram": 2,
-    },
+    {"kind": "greedy", **RULES},
     {"kind": "greedy", "unknown": "replace", "max_length": 4},
     {"kind": "sample", "seed": 5, "temperature": 0.7},
 ]
+STEPS = "sixjars.runs.prediction.partial_outputs.hypotheses_of"
 Told = list[WrittenToken | Prediction | Exception]
 
 
 @pytest.fixture(scope="module")
 def uneven(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run whose outputs have many lengths."""
-    more = [
-        *(f"model.{name}.size=16" for name in ("encoder", "decoder")),
-        "evaluation.search.max_length=12",
-    ]
-    more += ["learning.steps=60"]
-    return trained(
-        "transliteration/sample_attention", more, tmp_path_factory.mktemp("uneven") / "run"
-    )
+    more = ["model.encoder.size=16", "model.decoder.size=16", "evaluation.search.max_length=12"]
+    more.append("learning.steps=60")
+    folder = tmp_path_factory.mktemp("uneven") / "run"
+    return trained("transliteration/sample_attention", more, folder)
 
 
 @pytest.fixture(scope="module")
@@ -126,10 +119,9 @@ def test_what_is_raised_after_a_step_ends_all(predictor: sixjars.Predictor) -> N
         if len(steps) == 2:
             raise ZeroDivisionError
 
+    deaf: Any = [lambda made: None] * len(TEXTS)
     with pytest.raises(ZeroDivisionError):
-        stepwise(
-            predictor, TEXTS, settings_of(predictor), [lambda made: None] * len(TEXTS), after=after
-        )
+        stepwise(predictor, TEXTS, settings_of(predictor), deaf, after=after)
     assert len(steps) == 2
 
 
@@ -147,7 +139,7 @@ def test_where_nothing_may_follow_is_an_end_too(
 
         return hypotheses_of(*given, tell=told, **more)
 
-    monkeypatch.setattr("sixjars.runs.prediction.partial_outputs.hypotheses_of", forbidding)
+    monkeypatch.setattr(STEPS, forbidding)
     [told], [found] = written(predictor, ["ghar"], min_length=5)
     assert (len(found.tokens), len(found.weights), found.finished) == (2, 2, False)
     assert isinstance(told[1], WrittenToken)
@@ -170,7 +162,7 @@ def test_rows_that_only_pad_a_batch_are_left_out(
         return hypotheses_of(*given, tell=told, **more)
 
     plain = written(predictor, TEXTS)
-    monkeypatch.setattr("sixjars.runs.prediction.partial_outputs.hypotheses_of", padded)
+    monkeypatch.setattr(STEPS, padded)
     assert written(predictor, TEXTS) == plain
 
 
@@ -191,10 +183,8 @@ def test_many_streams_at_once_get_their_own_outputs(
         sizes = server.ask("/metrics")[2]
     assert [text for text, _ in found] == wanted
     assert [tokens for _, tokens in found] == [list(one.tokens) for one in predictor.predict(texts)]
-    [batches] = [
-        line for line in sizes.splitlines() if line.startswith("sixjars_batch_inputs_count")
-    ]
-    assert float(batches.split()[-1]) < len(texts)
+    [batches] = re.findall(r"^sixjars_batch_inputs_count\S* (\S+)$", sizes, re.MULTILINE)
+    assert float(batches) < len(texts)
 
 
 def test_a_stream_whose_batch_was_computed_again_tells_no_token_twice(
@@ -216,9 +206,8 @@ def test_a_stream_whose_batch_was_computed_again_tells_no_token_twice(
         return [line async for line in stream.lines()]
 
     *tokens, end = asyncio.run(main())
-    assert [json.loads(line.partition(b"data: ")[2])["at"] for line in tokens] == list(
-        range(len(steps))
-    )
+    places = [json.loads(line.partition(b"data: ")[2])["at"] for line in tokens]
+    assert places == [*range(len(steps))]
     assert end == b'event: end\ndata: {"outputs":["x"]}\n\n'
 
 
@@ -249,17 +238,9 @@ def test_others_are_computed_between_the_steps_of_streams() -> None:
         batcher = Batcher(work, ServerSettings(), lambda jobs, took: seconds.append(took))
         first = asyncio.create_task(batcher.answer(a_request(["s"], "x", streams=True)))
         await asyncio.to_thread(begun.wait, 10)
-        asked = [
-            ("t", "x", True),
-            ("a", "x", False),
-            ("b", "y", False),
-            ("u", "x", True),
-            ("c", "x", False),
-        ]
-        later = [
-            asyncio.create_task(batcher.answer(a_request([text], how, streams=streams)))
-            for text, how, streams in asked
-        ]
+        asked = [("t", "x", 1), ("a", "x", 0), ("b", "y", 0), ("u", "x", 1), ("c", "x", 0)]
+        requests = [a_request([text], how, streams=bool(streams)) for text, how, streams in asked]
+        later = [asyncio.create_task(batcher.answer(request)) for request in requests]
         await asyncio.sleep(0)
         go.set()
         assert [await one for one in (first, *later)] == [1, 2, 2, 1, 2, 2]

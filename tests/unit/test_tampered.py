@@ -44,25 +44,22 @@ TWICE = 2
 def image(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A small image."""
     path = tmp_path_factory.mktemp("image") / "x.png"
-    Image.fromarray(np.random.default_rng(0).integers(0, 255, (40, 40, 3), dtype=np.uint8)).save(
-        path
-    )
+    noise = np.random.default_rng(0).integers(0, 255, (40, 40, 3), dtype=np.uint8)
+    Image.fromarray(noise).save(path)
     return str(path)
 
 
 def run_of(kind: str, factory: pytest.TempPathFactory) -> Path:
     """A run of this kind, trained once."""
     recipe, *more = KINDS[kind]
-    return once(
-        factory, f"tampered_{kind}", lambda out: sixjars.train(recipe, [*FEW, *more], out=out)
-    )
+    settings = [*FEW, *more]
+    return once(factory, f"tampered_{kind}", lambda out: sixjars.train(recipe, settings, out=out))
 
 
 def export_of(kind: str, factory: pytest.TempPathFactory) -> Path:
     """It exported."""
-    return once(
-        factory, f"tampered_{kind}_export", lambda out: sixjars.export(run_of(kind, factory), out)
-    )
+    run = run_of(kind, factory)
+    return once(factory, f"tampered_{kind}_export", lambda out: sixjars.export(run, out))
 
 
 @pytest.fixture

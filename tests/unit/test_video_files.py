@@ -60,9 +60,8 @@ def sound(kind: str, codec: str, cover: bytes | None = None) -> bytes:
         if image:
             image.width, image.height, image.pix_fmt = 32, 32, "yuvj420p"
             image.disposition = av.stream.Disposition.attached_pic
-        quiet = av.AudioFrame.from_ndarray(
-            np.zeros((1, 4608), dtype=np.int16), format="s16", layout="mono"
-        )
+        silence = np.zeros((1, 4608), dtype=np.int16)
+        quiet = av.AudioFrame.from_ndarray(silence, format="s16", layout="mono")
         quiet.rate = 44100
         packets = stream.encode(quiet) + stream.encode()
         if image:
@@ -76,10 +75,8 @@ def sound(kind: str, codec: str, cover: bytes | None = None) -> bytes:
 def read(
     content: bytes, *, size: int = 16, fit: Fit = "crop", max_pixels: int = 10**6, **more: Any
 ) -> NDArray[np.uint8]:
-    given = {"frames": 8, "rate": None, **more}
-    return read_video(
-        io.BytesIO(content), "x.mp4", size=size, fit=fit, max_pixels=max_pixels, **given
-    )
+    given = {"frames": 8, "rate": None, "max_pixels": max_pixels, **more}
+    return read_video(io.BytesIO(content), "x.mp4", size=size, fit=fit, **given)
 
 
 def message(content: bytes, **more: Any) -> str:
@@ -113,18 +110,12 @@ def test_a_video_from_a_camera_that_was_turned(turns: int) -> None:
     stored_HWC = np.rot90(seen_HWC, turns)
     content = written(np.ascontiguousarray(np.stack([stored_HWC] * 3)))
     one, minus = 0x10000, 0xFFFF0000
-    matrices = {
-        0: (one, 0, 0, one),
-        1: (0, one, minus, 0),
-        2: (minus, 0, 0, minus),
-        3: (0, minus, one, 0),
-    }
-    a, b, c, d = matrices[turns]
+    halves = ((one, 0, 0, one), (0, one, minus, 0), (minus, 0, 0, minus), (0, minus, one, 0))
+    a, b, c, d = halves[turns]
     straight = struct.pack(">9I", one, 0, 0, 0, one, 0, 0, 0, 0x40000000)
     at = content.index(straight, content.index(b"tkhd"))
-    turned = (
-        content[:at] + struct.pack(">9I", a, b, 0, c, d, 0, 0, 0, 0x40000000) + content[at + 36 :]
-    )
+    matrix = struct.pack(">9I", a, b, 0, c, d, 0, 0, 0, 0x40000000)
+    turned = content[:at] + matrix + content[at + 36 :]
     got_CHW = read(turned, size=32, fit="stretch")[1]
     for row, column, value in ((8, 8, 220), (8, 24, 120), (24, 8, 30), (24, 24, 30)):
         assert got_CHW[:, row, column].tolist() == pytest.approx([value] * 3, abs=8)
@@ -136,9 +127,8 @@ def test_what_can_be_seen_through_lies_on_white() -> None:
         stream: Any = container.add_stream("apng", rate=10)
         stream.width, stream.height, stream.pix_fmt = 20, 20, "rgba"
         for alpha in (0, 51, 255):
-            frame_HWC = (
-                np.array([0, 0, 0, alpha], dtype=np.uint8)[None, None].repeat(20, 0).repeat(20, 1)
-            )
+            frame_HWC = np.zeros((20, 20, 4), dtype=np.uint8)
+            frame_HWC[..., 3] = alpha
             container.mux(stream.encode(av.VideoFrame.from_ndarray(frame_HWC, format="rgba")))
         container.mux(stream.encode())
     assert read(file.getvalue()).mean((1, 2, 3)).tolist() == pytest.approx([255, 204, 0], abs=1)
@@ -174,9 +164,8 @@ def test_without_h264(monkeypatch: pytest.MonkeyPatch) -> None:
     content = written(corners(3))
     with av.open(io.BytesIO(content)) as container:
         assert container.streams.video[0].codec_context.name == "mpeg4"
-    assert read(content, size=32, fit="stretch")[0, :, 8, 8].tolist() == pytest.approx(
-        [220] * 3, abs=8
-    )
+    found = read(content, size=32, fit="stretch")[0, :, 8, 8].tolist()
+    assert found == pytest.approx([220] * 3, abs=8)
 
 
 @pytest.mark.parametrize("shape", [(3, 4, 4), (3, 4, 4, 4), (0, 4, 4, 3), (3, 0, 4, 3)])
@@ -194,9 +183,7 @@ def test_a_video_in_a_zip(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "all.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("videos/x.mp4", content)
     with MediaFiles([tmp_path / "all.zip"], memory=tmp_path).open("x.mp4") as file:
-        got_FCHW = read_video(
-            file, "x.mp4", size=16, fit="crop", max_pixels=10**6, frames=3, rate=None
-        )
+        got_FCHW = read_video(file, "x.mp4", size=16, fit="crop", max_pixels=10**6, frames=3)
     assert np.array_equal(got_FCHW, read(content, frames=3))
 
 
@@ -205,14 +192,8 @@ def test_no_videos_at_all() -> None:
     PIL.Image.new("RGB", (50, 50)).save(still, "PNG")
     assert message(b"") == "x.mp4 is empty."
     playlist = b"#EXTM3U\n#EXT-X-VERSION:3\n#EXTINF:1,\nfile:///etc/passwd\n#EXT-X-ENDLIST\n"
-    others = (
-        b"hello world\n" * 99,
-        b"\0" * 5000,
-        still.getvalue(),
-        playlist,
-        b"ffconcat version 1.0\nfile x.mp4\n",
-    )
-    for content in others:
+    others = (playlist, b"ffconcat version 1.0\nfile x.mp4\n")
+    for content in (b"hello world\n" * 99, b"\0" * 5000, still.getvalue(), *others):
         assert message(content) == message(content, rate=1) == NO_VIDEO
 
 
@@ -304,9 +285,7 @@ def test_a_disk_that_fails() -> None:
             raise OSError(5, "Input/output error")
 
     with pytest.raises(DataError) as caught:
-        read_video(
-            Failing(b"x"), "x.mp4", size=16, fit="crop", max_pixels=10**6, frames=2, rate=None
-        )
+        read_video(Failing(b"x"), "x.mp4", size=16, fit="crop", max_pixels=10**6, frames=2)
     assert str(caught.value) == "x.mp4 cannot be read: Input/output error."
 
 
@@ -331,9 +310,8 @@ def test_titles_that_are_not_utf_8_are_no_fault() -> None:
         container.metadata["title"] = "Stra__e"
         stream: Any = container.add_stream("mpeg4", rate=5)
         stream.width = stream.height = 16
-        container.mux(
-            stream.encode(av.VideoFrame.from_ndarray(corners(1, 16, 16)[0], format="rgb24"))
-        )
+        frame = av.VideoFrame.from_ndarray(corners(1, 16, 16)[0], format="rgb24")
+        container.mux(stream.encode(frame))
         container.mux(stream.encode())
     titled = file.getvalue().replace(b"Stra__e", b"Stra\xdf e")
     assert b"\xdf" in titled

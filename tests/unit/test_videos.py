@@ -11,19 +11,15 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from sixjars.samples.video_files import write_video
 from sixjars_runtime import videos
 from sixjars_runtime.images import Fit
 from sixjars_runtime.videos import evenly, read_video
+from tests.unit.test_video_files import written
 
 KINDS = {
-    "mp4": ("libx264", "yuv420p"),
-    "mov": ("libx264", "yuv420p"),
+    **dict.fromkeys(("mp4", "mov", "matroska", "mpegts", "flv"), ("libx264", "yuv420p")),
     "avi": ("mpeg4", "yuv420p"),
-    "matroska": ("libx264", "yuv420p"),
     "webm": ("libvpx", "yuv420p"),
-    "mpegts": ("libx264", "yuv420p"),
-    "flv": ("libx264", "yuv420p"),
     "gif": ("gif", "gray"),
     "apng": ("apng", "rgb24"),
 }
@@ -31,15 +27,8 @@ KINDS = {
 
 def grey(values: Sequence[int], height: int = 32, width: int = 48) -> NDArray[np.uint8]:
     """Frames that are told by their brightness."""
-    return np.broadcast_to(
-        np.array(values, dtype=np.uint8)[:, None, None, None], (len(values), height, width, 3)
-    )
-
-
-def written(frames: NDArray[np.uint8], rate: float = 10) -> io.BytesIO:
-    file = io.BytesIO()
-    write_video(file, frames, rate=rate)
-    return file
+    shades = np.array(values, dtype=np.uint8)[:, None, None, None]
+    return np.broadcast_to(shades, (len(values), height, width, 3))
 
 
 def packed(kind: str, values: Sequence[int], times: Sequence[int] | None = None) -> io.BytesIO:
@@ -129,11 +118,8 @@ def test_the_video_s_own_rate_gives_every_frame(kind: str, rate: float) -> None:
         stream: Any = container.add_stream("libx264", rate=Fraction(rate).limit_denominator(1001))
         stream.width, stream.height, stream.pix_fmt = 48, 32, "yuv420p"
         for frame_HWC in grey(VALUES):
-            container.mux(
-                stream.encode(
-                    av.VideoFrame.from_ndarray(np.ascontiguousarray(frame_HWC), format="rgb24")
-                )
-            )
+            own = np.ascontiguousarray(frame_HWC)
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(own, format="rgb24")))
         container.mux(stream.encode())
     assert brightness(read(file, frames=99, rate=rate)) == pytest.approx(VALUES, abs=3)
 
@@ -155,9 +141,8 @@ def test_a_wrong_count_is_put_right(monkeypatch: pytest.MonkeyPatch) -> None:
     file = packed("mp4", VALUES)
     for lie in (0, 7, 26, 1000):
         monkeypatch.setattr(videos.Video, "packets", lambda _, lie=lie: lie)
-        assert brightness(read(file, frames=4)) == pytest.approx(
-            [VALUES[at] for at in (0, 8, 16, 24)], abs=3
-        )
+        expected = [VALUES[at] for at in (0, 8, 16, 24)]
+        assert brightness(read(file, frames=4)) == pytest.approx(expected, abs=3)
 
 
 def test_a_header_that_lies() -> None:
@@ -168,9 +153,8 @@ def test_a_header_that_lies() -> None:
     assert int.from_bytes(content[strh : strh + 4], "little") == 25
     for count in (0, 3, 5000):
         content[at : at + 4] = content[strh : strh + 4] = count.to_bytes(4, "little")
-        assert brightness(read(io.BytesIO(content), frames=4)) == pytest.approx(
-            [20, 84, 148, 212], abs=3
-        )
+        found = brightness(read(io.BytesIO(content), frames=4))
+        assert found == pytest.approx([20, 84, 148, 212], abs=3)
 
 
 @pytest.mark.parametrize("rate", [None, 1.0])
@@ -196,7 +180,7 @@ def test_little_stays_in_memory(rate: float | None, monkeypatch: pytest.MonkeyPa
     def watched(video: Any) -> Iterator[Any]:
         yield from (Watched(frame) for frame in decoded(video))
 
-    file = written(np.broadcast_to(np.uint8(99), (2000, 96, 128, 3)))
+    file = io.BytesIO(written(np.broadcast_to(np.uint8(99), (2000, 96, 128, 3))))
     monkeypatch.setattr(videos.Video, "_decoded", watched)
     tracemalloc.start()
     try:

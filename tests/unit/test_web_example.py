@@ -13,7 +13,7 @@ from sixjars.errors import DataError
 from sixjars.serving.web import export_web
 from tests.unit.browser import CHROMIUM, MIDDLE, Browser
 from tests.unit.test_web import BEAM, SAMPLE, SMALL, compared
-from tests.unit.web_pages import READY, header_of, hosted, settled, shown, trained, typed
+from tests.unit.web_pages import header_of, settled, shown, trained, typed, visited
 
 needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine")
 POINTS = "document.querySelector('textarea').value.split(' ')"
@@ -22,11 +22,8 @@ POINTS = "document.querySelector('textarea').value.split(' ')"
 @pytest.fixture(scope="module")
 def hull(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run on synthetic points."""
-    return trained(
-        "pointing/sample_hull",
-        (*SMALL, "model.decoder.cell=lstm"),
-        tmp_path_factory.mktemp("hull") / "run",
-    )
+    folder = tmp_path_factory.mktemp("hull") / "run"
+    return trained("pointing/sample_hull", (*SMALL, "model.decoder.cell=lstm"), folder)
 
 
 def example(page: Path) -> Any:
@@ -66,10 +63,9 @@ def test_an_example_that_cannot_be_used_is_refused(hull: Path, tmp_path: Path) -
 
 
 def test_an_example_that_is_a_broken_image_is_refused(tmp_path: Path) -> None:
-    sizes = ("data.image.size=16", "model.encoder.backbone={name: small, widths: [4, 6]}")
-    run = trained(
-        "image_captioning/sample_attention", ("model.decoder.size=12", *sizes), tmp_path / "run"
-    )
+    sizes = ["model.decoder.size=12", "data.image.size=16"]
+    sizes.append("model.encoder.backbone={name: small, widths: [4, 6]}")
+    run = trained("image_captioning/sample_attention", sizes, tmp_path / "run")
     broken = tmp_path / "broken.jpg"
     PIL.Image.effect_noise((64, 64), 50).save(broken)
     broken.write_bytes(broken.read_bytes()[:-500])
@@ -89,17 +85,12 @@ def test_two_inputs_have_a_tab_between_them(chromium: Browser, tmp_path: Path) -
         export_web(run, tmp_path / "page", "two toys")
     wanted = "the example cannot be used: must name sentence1 and sentence2, but has sentence1."
     assert str(refused.value) == wanted
-    assert (
-        example(export_web(run, tmp_path / "page", "two toys\tno toys"))["sentence2"] == "no toys"
-    )
-    with hosted(tmp_path / "page") as address:
-        chromium.open(address)
-        chromium.ask(READY)
+    page = export_web(run, tmp_path / "page", "two toys\tno toys")
+    assert example(page)["sentence2"] == "no toys"
+    with visited(chromium, tmp_path / "page"):
         settled(chromium)
-        assert chromium.ask("[...document.querySelectorAll('textarea')].map(e => e.value)") == [
-            "two toys",
-            "no toys",
-        ]
+        typed_in = chromium.ask("[...document.querySelectorAll('textarea')].map(e => e.value)")
+        assert typed_in == ["two toys", "no toys"]
         assert " P = " in shown(chromium, "#answer")
 
 
@@ -112,9 +103,7 @@ def test_answers_are_those_of_python(chromium: Browser, hull: Path, tmp_path: Pa
 def test_points_are_there_at_once_and_are_clicked_and_dragged(
     chromium: Browser, hull: Path, tmp_path: Path
 ) -> None:
-    with hosted(export_web(hull, tmp_path / "page")) as address:
-        chromium.open(address)
-        chromium.ask(READY)
+    with visited(chromium, export_web(hull, tmp_path / "page")) as address:
         settled(chromium)
         given = example(tmp_path / "page")["points"].split()
         assert chromium.ask(POINTS) == given
@@ -139,14 +128,11 @@ def test_points_are_there_at_once_and_are_clicked_and_dragged(
         assert chromium.ask(best) == len(given) - len(set(order))
         chromium.click(".buttons button:last-child")
         settled(chromium)
-        assert (
-            shown(chromium, "#status")
-            == "There is no answer yet: click into the plane to set points."
-        )
+        told = "There is no answer yet: click into the plane to set points."
+        assert shown(chromium, "#status") == told
         typed(chromium, "0.5,")
-        assert shown(chromium, "#status").startswith(
-            "There is no answer: the points: '' of point '0.5,' is not a number"
-        )
+        told = "There is no answer: the points: '' of point '0.5,' is not a number"
+        assert shown(chromium, "#status").startswith(told)
         typed(chromium, "2,2 4,3 3,9")  # outside of the unit square
         assert chromium.ask("document.querySelectorAll('.plane circle').length") == 3
         assert chromium.complaints(address) == []
@@ -155,13 +141,10 @@ def test_points_are_there_at_once_and_are_clicked_and_dragged(
 @pytest.mark.slow
 @needs_browser
 def test_a_conversation_goes_on(chromium: Browser, tmp_path: Path) -> None:
-    run = trained(
-        "conversation/sample_attention", ("evaluation.search.max_length=9",), tmp_path / "run"
-    )
+    short = ["evaluation.search.max_length=9"]
+    run = trained("conversation/sample_attention", short, tmp_path / "run")
     turns = "[...document.querySelectorAll('.talk li')].map(one => one.textContent)"
-    with hosted(export_web(run, tmp_path / "page", "hello\nhi\nwho are you")) as address:
-        chromium.open(address)
-        chromium.ask(READY)
+    with visited(chromium, export_web(run, tmp_path / "page", "hello\nhi\nwho are you")):
         settled(chromium)
         *begun, _ = chromium.ask(turns)
         assert begun == ["hello", "hi", "who are you"]
@@ -185,22 +168,16 @@ def test_of_other_data_points_are_random_and_no_row_is_shown(
     rows = sixjars.samples.generate("pointing", size=30, valid=0, test=0, kind="hull")["train"]
     lines = [f"{row['points']}\t{row['order']}" for row in rows]
     (tmp_path / "rows.tsv").write_text("\n".join(["places\torder", *lines]) + "\n")
+    data = {"train": "rows.tsv", "valid": 0.2, "folder": str(tmp_path)}
     recipe = {
         "task": "pointing",
-        "data": {
-            "train": "rows.tsv",
-            "valid": 0.2,
-            "folder": str(tmp_path),
-            "points": {"column": "places"},
-        },
+        "data": {**data, "points": {"column": "places"}},
         "model": {"encoder": {"size": 8}, "decoder": {"size": 8, "visits": "some"}},
         "learning": {"steps": 5},
     }
     sixjars.train(recipe, out=tmp_path / "run", device="cpu")
     assert example(export_web(tmp_path / "run", tmp_path / "page")) == {}
-    with hosted(tmp_path / "page") as address:
-        chromium.open(address)
-        chromium.ask(READY)
+    with visited(chromium, tmp_path / "page"):
         settled(chromium)
         found = chromium.ask(POINTS)
         assert shown(chromium, "#inputs label").startswith("places: x,y")

@@ -17,7 +17,17 @@ from sixjars.serving.web.parts import SCRIPT
 from sixjars_runtime.images import Fit, read_image
 from sixjars_runtime.videos import read_video
 from tests.unit.browser import CHROMIUM, Browser
-from tests.unit.web_pages import READY, header_of, hosted, inputs_of, settled, shown, trained, uri
+from tests.unit.web_pages import (
+    READY,
+    handed,
+    header_of,
+    inputs_of,
+    settled,
+    shown,
+    trained,
+    uri,
+    visited,
+)
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine")
 PIL = pytest.importorskip("PIL.Image")
@@ -34,32 +44,22 @@ ASK = f"""(async (cases) => {{
     }}
     return found;
 }})"""
-SMALL = (
-    "data.image.size=32",
-    "model.encoder.backbone.widths=[4,8]",
-    "evaluation.search.max_length=6",
-)
-FRAMES = ("data.video.size=16", "data.video.frames=4", "model.encoder.backbone.widths=[4,8]")
-RUNS: dict[str, tuple[str, tuple[str, ...], float]] = {
+SMALL = "data.image.size=32 model.encoder.backbone.widths=[4,8] evaluation.search.max_length=6"
+FRAMES = "data.video.size=16 data.video.frames=4 model.encoder.backbone.widths=[4,8]"
+CLIPS = f"{FRAMES} evaluation.search.max_length=6"
+TUNED = "data.image.size=64 model.encoder.backbone.frozen=false"
+RUNS: dict[str, tuple[str, str, float]] = {
     "captions": ("image_captioning/sample_attention", SMALL, 1e-4),
     "labels": (
         "image_classification/sample_attention",
-        ("data.image.fit=pad", "data.image.size=34"),
+        "data.image.fit=pad data.image.size=34",
         1e-4,
     ),
-    "questions": ("image_question_answering/sample_plain", (), 1e-4),
-    "pretrained": ("image_captioning/sample_pretrained", ("data.image.size=64",), 1e-4),
-    "fine-tuned": (
-        "image_captioning/sample_pretrained",
-        ("data.image.size=64", "model.encoder.backbone.frozen=false"),
-        1e-4,
-    ),
-    "frames": (
-        "video_captioning/sample_attention",
-        (*FRAMES, "evaluation.search.max_length=6"),
-        5e-2,
-    ),
-    "clips": ("video_captioning/sample_both", (*FRAMES, "evaluation.search.max_length=6"), 5e-2),
+    "questions": ("image_question_answering/sample_plain", "", 1e-4),
+    "pretrained": ("image_captioning/sample_pretrained", "data.image.size=64", 1e-4),
+    "fine-tuned": ("image_captioning/sample_pretrained", TUNED, 1e-4),
+    "frames": ("video_captioning/sample_attention", CLIPS, 5e-2),
+    "clips": ("video_captioning/sample_both", CLIPS, 5e-2),
 }
 """A recipe, settings, and how far log P and weights may lie from Python's: of videos a browser has other colours."""
 
@@ -69,9 +69,8 @@ def reader(chromium: Browser, tmp_path: Path) -> Browser:
     """A browser with the parts of the script that read files."""
     names = ("tensors", "pixels", "visual", "field/image", "field/video")
     script = "\n".join(SCRIPT.joinpath(f"{name}.js").read_text("utf-8") for name in names)
-    (tmp_path / "page.html").write_text(
-        f'<meta charset="utf-8"><script>{script}</script>', encoding="utf-8"
-    )
+    html = f'<meta charset="utf-8"><script>{script}</script>'
+    (tmp_path / "page.html").write_text(html, encoding="utf-8")
     chromium.open(tmp_path / "page.html")
     return chromium
 
@@ -113,13 +112,10 @@ def test_images_become_the_same_pixels(
 def test_other_kinds_of_images_are_nearly_the_same(
     reader: Browser, tmp_path: Path, kind: str
 ) -> None:
-    across, down = np.meshgrid(
-        np.arange(1600 if kind == "photo" else 80), np.arange(1200 if kind == "photo" else 60)
-    )
-    smooth = np.stack(
-        [128 + 100 * np.sin(across / 9), 128 + 100 * np.cos(down / 7), 2 * (across + down) % 256],
-        axis=-1,
-    )
+    width, height = (1600, 1200) if kind == "photo" else (80, 60)
+    across, down = np.meshgrid(np.arange(width), np.arange(height))
+    waves = [128 + 100 * np.sin(across / 9), 128 + 100 * np.cos(down / 7)]
+    smooth = np.stack([*waves, 2 * (across + down) % 256], axis=-1)
     image = PIL.fromarray(smooth.astype(np.uint8))
     path, how = tmp_path / ("image.jpg" if kind in ("jpeg", "turned", "photo") else "image.png"), {}
     if kind == "alpha":
@@ -133,10 +129,8 @@ def test_other_kinds_of_images_are_nearly_the_same(
         exif[0x0112] = 6
         how = {"exif": exif}
     image.save(path, **how)
-    apart = np.abs(
-        squares(reader, "image", path, pixels=32, fit="crop")[0].astype(int)
-        - pixels_of(path, 32, "crop")
-    )
+    [found] = squares(reader, "image", path, pixels=32, fit="crop").astype(int)
+    apart = np.abs(found - pixels_of(path, 32, "crop"))
     # Python decodes a large JPEG at a fraction of its size.
     assert apart.max() <= (0 if kind in ("palette", "grey") else 12 if kind == "photo" else 2)
     assert apart.mean() < (1.5 if kind == "photo" else 0.2)
@@ -163,23 +157,21 @@ def test_the_same_frames_of_videos_are_taken(
 @pytest.mark.parametrize("kind", ["image", "video"])
 def test_what_is_no_image_or_video_is_refused(reader: Browser, tmp_path: Path, kind: str) -> None:
     (tmp_path / "notes.txt").write_text("hello")
-    wanted = (
-        {"image": "an image", "video": "a video"}[kind],
-        {"image": "PNG and JPEG", "video": "MP4 and WebM"}[kind],
-    )
-    field = f'new FIELD.{kind}({{name: "{kind}", settings: {{frames: 2, rate: null, pixels: 8, max_pixels: 9}}}})'
-    told = reader.ask(
-        f"{field}.encode({FILE}('{uri(tmp_path / 'notes.txt')}')).catch(error => error.message)"
-    )
-    assert told == (
-        f"the {kind} is not {wanted[0]}, or of a kind that this browser cannot decode; {wanted[1]} can be read."
+    what = {"image": "an image", "video": "a video"}[kind]
+    formats = {"image": "PNG and JPEG", "video": "MP4 and WebM"}[kind]
+    settings = "{frames: 2, rate: null, pixels: 8, max_pixels: 9}"
+    read = f'new FIELD.{kind}({{name: "{kind}", settings: {settings}}}).encode({FILE}'
+
+    def told(path: Path) -> Any:
+        return reader.ask(f"{read}('{uri(path)}')).catch(error => error.message)")
+
+    assert told(tmp_path / "notes.txt") == (
+        f"the {kind} is not {what}, or of a kind that this browser cannot decode; {formats} can be read."
     )
     PIL.new("RGB", (4, 3)).save(tmp_path / "large.png")
     if kind == "image":
-        told = reader.ask(
-            f"{field}.encode({FILE}('{uri(tmp_path / 'large.png')}')).catch(error => error.message)"
-        )
-        assert told == "the image has 4 x 3 pixels, but this model reads at most 9."
+        large = "the image has 4 x 3 pixels, but this model reads at most 9."
+        assert told(tmp_path / "large.png") == large
 
 
 def asked(run: sixjars.Predictor, folder: Path) -> list[dict[str, str]]:
@@ -197,24 +189,19 @@ def asked(run: sixjars.Predictor, folder: Path) -> list[dict[str, str]]:
 )
 def test_answers_are_those_of_python(chromium: Browser, tmp_path: Path, name: str) -> None:
     recipe, settings, near = RUNS[name]
-    predictor = sixjars.load(trained(recipe, settings, tmp_path / "run"), device="cpu")
+    predictor = sixjars.load(trained(recipe, settings.split(), tmp_path / "run"), device="cpu")
     inputs = asked(predictor, tmp_path / "files")
     searches: list[dict[str, Any]] = [{"nbest": 2}]
     if predictor.network.decoder.searches:
         searches = [{}, {"kind": "beam", "width": 3, "nbest": 2}]
-    with hosted(export_web(tmp_path / "run", tmp_path / "page")) as address:
-        chromium.open(address)
-        chromium.ask(READY)
+    with visited(chromium, export_web(tmp_path / "run", tmp_path / "page")) as address:
         settled(chromium)
         assert " P = " in shown(chromium, "#answer")  # of the example
-        assert (
-            chromium.ask("document.querySelectorAll('.view .tile, .view .strip img').length") > 0
-            or name == "questions"
-        )
+        tiles = "document.querySelectorAll('.view .tile, .view .strip img').length"
+        assert chromium.ask(tiles) > 0 or name == "questions"
         for search in searches:
-            wanted = predictor.nbest(
-                inputs, **{{"kind": "search"}.get(key, key): value for key, value in search.items()}
-            )
+            how = {{"kind": "search"}.get(key, key): value for key, value in search.items()}
+            wanted = predictor.nbest(inputs, **how)
             cases = [[[given(value) for value in one.values()], search] for one in inputs]
             for found, few in zip(chromium.ask(f"{ASK}({json.dumps(cases)})"), wanted, strict=True):
                 same(found, few, near)
@@ -235,48 +222,37 @@ def same(found: list[dict[str, Any]], wanted: list[sixjars.Prediction], near: fl
 
 
 def test_a_file_is_chosen_and_its_attention_shown(chromium: Browser, tmp_path: Path) -> None:
-    run = trained("image_captioning/sample_attention", SMALL, tmp_path / "run")
+    run = trained("image_captioning/sample_attention", SMALL.split(), tmp_path / "run")
     chosen, other = tmp_path / "chosen.png", tmp_path / "notes.txt"
     PIL.new("RGB", (90, 60), "red").save(chosen)
     other.write_text("hello")
     page = export_web(run, tmp_path / "page", str(chosen))
     assert header_of(page)["example"] == {"image": uri(chosen)}
     chromium.open(page / "index.html")  # as a file, where a person hands over the model
-    hand(chromium, "#file input", page / "model.bin")
+    handed(chromium, "#file input", page / "model.bin")
     chromium.ask(READY)
     settled(chromium)
     [best] = sixjars.load(run, device="cpu").nbest([str(chosen)])[0]
     assert shown(chromium, "#answer").startswith(f"{best.text} P = ")
     tiles = "[...document.querySelectorAll('.tile p span')].map(one => one.textContent)"
     assert chromium.ask(tiles) == list(best.tokens)
-    assert (
-        chromium.ask("getComputedStyle(document.querySelector('.large')).aspectRatio") == "1.5 / 1"
-    )
+    ratio = "getComputedStyle(document.querySelector('.large')).aspectRatio"
+    assert chromium.ask(ratio) == "1.5 / 1"
     chromium.point('.tile[data-t="1"]')
     most = int(np.argmax(best.weights[1]))
     told = f"{best.tokens[1]} attends to row {most // 8 + 1}, column {most % 8 + 1} ("
     assert shown(chromium, ".status").startswith(told)
     assert chromium.ask("document.querySelector('.large').classList.contains('chosen')")
-    hand(chromium, ".drop input", other)
+    handed(chromium, ".drop input", other)
     settled(chromium)
-    assert shown(chromium, "#status").startswith(
-        "There is no answer: the image is not an image, or of a kind"
-    )
+    told = "There is no answer: the image is not an image, or of a kind"
+    assert shown(chromium, "#status").startswith(told)
     assert shown(chromium, "#answer") == ""
 
 
-def hand(browser: Browser, selector: str, file: Path) -> None:
-    """Choose a file."""
-    whole = browser.order("DOM.getDocument")["root"]["nodeId"]
-    node = browser.order("DOM.querySelector", nodeId=whole, selector=selector)["nodeId"]
-    browser.order("DOM.setFileInputFiles", nodeId=node, files=[str(file)])
-    browser.ask("new Promise(done => setTimeout(done, 50))")
-
-
 def test_networks_of_other_libraries_are_refused(tmp_path: Path) -> None:
-    recipe = sixjars.read_recipe(
-        "image_captioning/sample_pretrained", ("model.encoder.backbone.layer=null",)
-    )
+    change = ["model.encoder.backbone.layer=null"]
+    recipe = sixjars.read_recipe("image_captioning/sample_pretrained", change)
     text = recipe.to_yaml().replace("name: efficientnet_lite0", "name: torchvision/resnet18")
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "recipe.yaml").write_text(text, encoding="utf-8")
@@ -287,11 +263,7 @@ def test_networks_of_other_libraries_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_page_of_texts_reads_no_files(tmp_path: Path) -> None:
-    page = export_web(
-        trained("document_classification/sample_flat_initial", (), tmp_path / "run"),
-        tmp_path / "page",
-    )
-    script = (page / "script.js").read_text("utf-8")
-    assert not any(
-        part in script for part in ("function convolved", "function fileControl", "FIELD.image")
-    )
+    run = trained("document_classification/sample_flat_initial", (), tmp_path / "run")
+    script = (export_web(run, tmp_path / "page") / "script.js").read_text("utf-8")
+    absent = ("function convolved", "function fileControl", "FIELD.image")
+    assert not any(part in script for part in absent)

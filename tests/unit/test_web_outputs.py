@@ -8,7 +8,7 @@ import pytest
 import sixjars
 from sixjars.serving.web import export_web
 from tests.unit.browser import CHROMIUM, Browser
-from tests.unit.web_pages import READY, hosted, inputs_of, settled, shown, trained, typed
+from tests.unit.web_pages import inputs_of, named, settled, shown, trained, typed, visited
 
 needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine")
 ROWS = "[...document.querySelectorAll('.outputs li')].map(one => one.textContent)"
@@ -32,22 +32,14 @@ def test_the_best_labels_are_listed(chromium: Browser, tmp_path: Path) -> None:
     run = trained("document_classification/sample_flat_initial", (), tmp_path / "run")
     predictor = sixjars.load(run, device="cpu")
     [text, *_] = [one["source"] for one in inputs_of(predictor)]
-    with hosted(export_web(run, tmp_path / "page")) as address:
-        chromium.open(address)
-        chromium.ask(READY)
+    with visited(chromium, export_web(run, tmp_path / "page")) as address:
         typed(chromium, text)
         [best] = predictor.nbest([text], nbest=5)
         assert listed(best) == read(chromium.ask(ROWS))
         assert len(best) == 5
         assert chromium.ask(ORDER) == "Ordered by probability."
         assert shown(chromium, "#answer").startswith(f"{best[0].text} P = ")
-        nodes = chromium.order("Accessibility.getFullAXTree")["nodes"]
-        named = {
-            (one["role"]["value"], one.get("name", {}).get("value", ""))
-            for one in nodes
-            if not one["ignored"]
-        }
-        assert ("list", "Outputs, the best first") in named
+        assert ("list", "Outputs, the best first") in named(chromium)
         typed(chromium, " ")
         assert (chromium.ask(ROWS), shown(chromium, "#answer")) == ([], "")
         assert chromium.complaints(address) == []
@@ -55,12 +47,9 @@ def test_the_best_labels_are_listed(chromium: Browser, tmp_path: Path) -> None:
 
 @needs_browser
 def test_hypotheses_of_a_beam_are_listed(chromium: Browser, tmp_path: Path) -> None:
-    run = trained(
-        "language_model/sample_rnn", ("evaluation.search.max_length=6",), tmp_path / "run"
-    )
-    with hosted(export_web(run, tmp_path / "page")) as address:
-        chromium.open(address)
-        chromium.ask(READY)
+    short = ["evaluation.search.max_length=6"]
+    run = trained("language_model/sample_rnn", short, tmp_path / "run")
+    with visited(chromium, export_web(run, tmp_path / "page")) as address:
         settled(chromium)
         assert chromium.ask(ROWS) == []  # one that is drawn
         chromium.ask("page.inputs.querySelector('select').value = 'beam'")
@@ -77,9 +66,8 @@ def test_hypotheses_of_a_beam_are_listed(chromium: Browser, tmp_path: Path) -> N
 def test_the_smallest_pages_are_at_most_a_tenth_larger_than_their_weights(
     recipe: str, tmp_path: Path
 ) -> None:
-    run = sixjars.train(
-        recipe, ["data.sample.size=600", "learning.steps=2"], out=tmp_path / "run"
-    ).folder
+    few = ["data.sample.size=600", "learning.steps=2"]
+    run = sixjars.train(recipe, few, out=tmp_path / "run").folder
     page = export_web(run, tmp_path / "page")
     whole = sum(path.stat().st_size for path in page.iterdir())
     assert whole <= 1.1 * (run / "model.safetensors").stat().st_size

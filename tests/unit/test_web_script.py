@@ -10,8 +10,7 @@ import sixjars
 from sixjars.drawing.html.assets import MARK, kept
 from sixjars.recipe.files import packaged
 from sixjars.runs.recipes import read_recipe
-from sixjars.serving.web.features import features
-from sixjars.serving.web.parts import parts_of, script, style
+from sixjars.serving.web.parts import features, parts_of, script, style
 
 PACKAGE = Path(sixjars.__file__).parent
 FOLDERS = ("serving/web/script", "serving/static", "drawing/html/static")
@@ -100,9 +99,8 @@ def test_a_script_has_all_that_it_needs_and_no_more(name: str) -> None:
 
 
 def test_sections_end_and_name_features_that_there_are() -> None:
-    known = {
-        f"view/{each.stem}" for each in PACKAGE.joinpath("serving/web/script/view").iterdir()
-    } | {"inspect"}
+    views = PACKAGE.joinpath("serving/web/script/view").iterdir()
+    known = {"inspect", *(f"view/{each.stem}" for each in views)}
     for recipe, settings in CASES.values():
         known |= features(read_recipe(recipe, settings), searches=True, attends=True, marked=True)
     for path in FILES:
@@ -125,14 +123,10 @@ def test_a_script_for_words_of_an_older_version_has_all_that_it_needs(recipe: st
     """The recipe does not tell; the page of a new run has nothing for them."""
     read = read_recipe(recipe)
     searches = read.model.decoder["kind"] != "label"
-    old, new = (
-        plain(
-            script(
-                parts_of(read), features(read, searches=searches, attends=True, marked=marked)
-            ).decode()
-        )
-        for marked in (True, False)
-    )
+    has = [
+        features(read, searches=searches, attends=True, marked=marked) for marked in (True, False)
+    ]
+    old, new = (plain(script(parts_of(read), own).decode()) for own in has)
     own, methods = found(DECLARED, old), found(METHOD, old)
     assert found(CALLED, old) & ALL_DECLARED <= own | methods
     assert found(ASKED, old) & ALL_METHODS <= methods

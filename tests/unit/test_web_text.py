@@ -29,23 +29,15 @@ LETTERS = (
     "￭■_.,;:!?-–—/()[]{}\"'“”‘’«»…&@#$%^*+=<>|~`\\\t\n\r\x0b\x0c\x1c\x1d\x1e\x1f\x85\xa0\u2003"
     "\u2028\u3000\ufeff\u200b\u200d😀❤\ufe0f\ufe0e\u20e3🇩🇪日本語मेरा½№ﬁ€"
 )
-KINDS = [
-    *(
-        ("words", split, lower)
-        for split in ("punctuation", "spaces", MARKED_WORDS)
-        for lower in (False, True)
-    ),
-    *(
-        (kind, "punctuation", lower)
-        for kind in ("characters", "bpe", "unigram")
-        for lower in (False, True)
-    ),
-]
+SPLITS = [("words", split) for split in ("punctuation", "spaces", MARKED_WORDS)]
+SPLITS += [(kind, "punctuation") for kind in ("characters", "bpe", "unigram")]
+KINDS = [(kind, split, lower) for kind, split in SPLITS for lower in (False, True)]
 PROSE = (
     "Mr. Dr. U.S. p.m. No. Fig. e.g. Inc. etc. J. I. 1. 2. (a) The the He And and 5 IV 3.14 ... ! ? ?! … । 。 \" ' ” ) "
     "'' www.x.Com notes.PDF System.Out bn.For It A B. Ph.D. end. Stop! Yes? no <br/> <BR> \x85 \u2028 , ; : — café. "
     "Éa. été. ÀB. İ. ß. ǅ 日本。 你好. नमस्ते। 😀. ². x&y. St-Moritz. (End.) “Go.” 'Why?' \"Out.\" cf. vs. A.B. U.S.A"
 ).split(" ")
+GAPS = [" ", " ", "", "\n", "  "]
 READ = """(texts => {
     const tokenizer = new TOKENS[learned.kind](learned);
     return texts.map(text => {
@@ -60,15 +52,11 @@ def browser(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Brow
     """With the part of the script that reads texts."""
     folder = tmp_path_factory.mktemp("browser")
     names = ["tensors.js", "text.js", "field/text.js"]
-    names += [
-        f"{part}/{path.name}"
-        for part in ("tokens", "segments")
-        for path in SCRIPT.joinpath(part).iterdir()
-    ]
-    script = "\n".join(SCRIPT.joinpath(name).read_text("utf-8") for name in names)
-    (folder / "page.html").write_text(
-        f'<meta charset="utf-8"><script>{script}</script>', encoding="utf-8"
-    )
+    parts = [path for part in ("tokens", "segments") for path in SCRIPT.joinpath(part).iterdir()]
+    files = [*map(SCRIPT.joinpath, names), *parts]
+    script = "\n".join(path.read_text("utf-8") for path in files)
+    html = f'<meta charset="utf-8"><script>{script}</script>'
+    (folder / "page.html").write_text(html, encoding="utf-8")
     chromium.open(folder / "page.html")
     return chromium
 
@@ -77,12 +65,8 @@ def wild(count: int) -> list[str]:
     """Texts of letters, marks and spaces that are hard to read, and of the words of the corpus."""
     rng, words = random.Random(0), " ".join(CORPUS).split()
     letters = ["".join(rng.choices(LETTERS, k=rng.randint(1, 25))) for _ in range(count)]
-    return [
-        "",
-        " ",
-        *letters,
-        *(" ".join(rng.choices(words, k=rng.randint(1, 12))) for _ in range(count)),
-    ]
+    sentences = [" ".join(rng.choices(words, k=rng.randint(1, 12))) for _ in range(count)]
+    return ["", " ", *letters, *sentences]
 
 
 def tokenizer(kind: str, split: str, lower: bool) -> TextTokenizer:
@@ -113,28 +97,20 @@ def test_every_character_is_read_as_in_python(
     for begin in range(0, len(places), 8192):
         texts = [f"a{chr(at)}b {chr(at)}e" for at in places[begin : begin + 8192]]
         found = [one[0] for one in read(browser, made, texts)]
-        wrong = [
-            text
-            for text, ids, one in zip(texts, made.encode_many(texts), found, strict=True)
-            if ids != one
-        ]
-        assert wrong == []
+        rows = zip(texts, made.encode_many(texts), found, strict=True)
+        assert [text for text, ids, one in rows if ids != one] == []
 
 
 def prose(count: int) -> list[str]:
     """The texts of the tests of segments, and such that are made of what is hard in them."""
     rng, folder = random.Random(1), Path(__file__).parent
-    written = [
-        (folder / f"test_{name}.py").read_text(encoding="utf-8")
-        for name in ("sentences", "segments")
-    ]
+    files = (folder / "test_sentences.py", folder / "test_segments.py")
+    written = [path.read_text(encoding="utf-8") for path in files]
     texts = [text for source in written for text in re.findall(r'"([^"\\]+)"', source)]
     for _ in range(count):
-        some = [
-            rng.choice(PROSE) + rng.choice([" ", " ", "", "\n", "  "])
-            for _ in range(rng.randint(2, 16))
-        ]
-        texts += ["".join(some), "".join(some).lower()]
+        words = rng.randint(2, 16)
+        text = "".join(rng.choice(PROSE) + rng.choice(GAPS) for _ in range(words))
+        texts += [text, text.lower()]
     return texts
 
 
@@ -160,13 +136,11 @@ def test_copied_words_are_joined_as_in_python(browser: Browser, split: str, piec
     text = 'the zebra ( Okapi ) "gnu" re-zoned , so/called Emu’s (Gnu) 3,14'
     words = [made.adopted(word, source) for word in source.split(text)]
     rng = random.Random(2)
-    rows = [
-        [
-            rng.choice([rng.randrange(3, made.size), made.size + rng.randrange(len(words))])
-            for _ in range(9)
-        ]
-        for _ in range(300)
-    ]
+
+    def number() -> int:
+        return rng.choice([rng.randrange(3, made.size), made.size + rng.randrange(len(words))])
+
+    rows = [[number() for _ in range(9)] for _ in range(300)]
     join = f"(learned => {json.dumps(rows)}.map(ids => new TOKENS.words(learned).decode(ids, {json.dumps(words)})))"
     assert browser.ask(f"{join}({made.to_json()})") == [made.decode(ids, words) for ids in rows]
 

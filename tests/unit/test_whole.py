@@ -37,6 +37,12 @@ def predictor(run: Path) -> Predictor:
     return sixjars.load(run, device="cpu")
 
 
+def stages_of(predictor: Predictor, kind: str, **rules: Any) -> NetworkStages:
+    search = search_inside(predictor, kind, **rules)
+    assert search is not None
+    return NetworkStages(predictor.network, search, {})
+
+
 def walked(stages: NetworkStages, given: Any) -> Any:
     """What the stages find, one after the other, as the whole graph runs them."""
     value = dict(stages.begin(given))
@@ -47,9 +53,8 @@ def walked(stages: NetworkStages, given: Any) -> Any:
         value["running"] = after["after"]
         if not after["goes"]:
             break
-    stacked = iter(
-        [torch.stack(tensors) for tensors in zip(*(one.tensors() for one in columns), strict=True)]
-    )
+    steps = zip(*(one.tensors() for one in columns), strict=True)
+    stacked = map(torch.stack, steps)
     value["column"] = columns[0].mapped(lambda _: next(stacked))
     if stages.settings.kind == "greedy":
         return stages.greedy(value)
@@ -67,9 +72,7 @@ def walked(stages: NetworkStages, given: Any) -> Any:
 def test_the_stages_find_what_search_finds(
     predictor: Predictor, kind: str, rules: dict[str, Any]
 ) -> None:
-    search = search_inside(predictor, kind, **rules)
-    assert search is not None
-    stages = NetworkStages(predictor.network, search, {})
+    stages = stages_of(predictor, kind, **rules)
     given = inputs_of(predictor.fields, 4, 6)
     with torch.no_grad():
         found, wanted = walked(stages, given), stages.searched(given)
@@ -78,10 +81,9 @@ def test_the_stages_find_what_search_finds(
             length = int(found["length"][row, place])
             assert tuple(found["tokens"][row, place, :length].tolist()) == one.tokens
             assert not found["tokens"][row, place, length:].any()
-            assert found["log_probability"][row, place].item() == pytest.approx(
-                one.log_probability, abs=1e-5
-            )
-            assert found["score"][row, place].item() == pytest.approx(one.score, abs=1e-5)
+            for name in ("log_probability", "score"):
+                expected = pytest.approx(getattr(one, name), abs=1e-5)
+                assert found[name][row, place].item() == expected
             assert bool(found["finished"][row, place]) == one.finished
             own = found["weights"][row, place, : len(one.weights)]
             assert np.allclose(own, one.weights, atol=1e-5)
@@ -90,9 +92,7 @@ def test_the_stages_find_what_search_finds(
 
 @pytest.mark.parametrize("kind", ["greedy", "beam"])
 def test_a_graph_that_finds_other_hypotheses_is_refused(predictor: Predictor, kind: str) -> None:
-    search = search_inside(predictor, kind, max_length=5)
-    assert search is not None
-    stages = NetworkStages(predictor.network, search, {})
+    stages = stages_of(predictor, kind, max_length=5)
     given = inputs_of(predictor.fields, 4, 6)
     with torch.no_grad():
         found = {name: values.numpy() for name, values in walked(stages, given).items()}
@@ -116,47 +116,36 @@ def graph(nodes: list[Any], inputs: dict[str, Any], outputs: dict[str, Any]) -> 
         [helper.make_tensor_value_info(name, kind, shape) for name, (kind, shape) in some.items()]
         for some in (inputs, outputs)
     ]
-    return helper.make_model(
-        helper.make_graph(nodes, "part", *made),
-        opset_imports=[helper.make_opsetid("", 18)],
-        ir_version=10,
-    )
+    opsets = [helper.make_opsetid("", 18)]
+    part = helper.make_graph(nodes, "part", *made)
+    return helper.make_model(part, opset_imports=opsets, ir_version=10)
 
 
 def test_graphs_become_one_with_a_loop(tmp_path: Path) -> None:
     number: Any = (TensorProto.INT64, [])
-    row = (TensorProto.INT64, ["rows"])
+    row, node = (TensorProto.INT64, ["rows"]), helper.make_node
     first = graph(
-        [
-            helper.make_node("Identity", ["x"], ["running.sum"]),
-            helper.make_node("Identity", ["most"], ["longest"]),
-        ],
+        [node("Identity", ["x"], ["running.sum"]), node("Identity", ["most"], ["longest"])],
         {"x": row, "most": number},
         {"running.sum": row, "longest": number},
     )
     nodes = [
-        helper.make_node("Add", ["running.sum", "made"], ["after.sum"]),
-        helper.make_node("Identity", ["after.sum"], ["column"]),
-        helper.make_node("ReduceMax", ["after.sum"], ["high"], keepdims=0),
-        helper.make_node("Less", ["high", "limit"], ["goes"]),
+        node("Add", ["running.sum", "made"], ["after.sum"]),
+        node("Identity", ["after.sum"], ["column"]),
+        node("ReduceMax", ["after.sum"], ["high"], keepdims=0),
+        node("Less", ["high", "limit"], ["goes"]),
     ]
-    step = graph(
-        nodes,
-        {MADE: number, "running.sum": row},
-        {"after.sum": row, "column": row, "goes": (TensorProto.BOOL, [])},
-    )
+    results = {"after.sum": row, "column": row, "goes": (TensorProto.BOOL, [])}
+    step = graph(nodes, {MADE: number, "running.sum": row}, results)
     step.graph.initializer.append(helper.make_tensor("limit", TensorProto.INT64, [], [10]))
-    last = graph(
-        [helper.make_node("Neg", ["running.sum"], ["sum"])], {"running.sum": row}, {"sum": row}
-    )
+    last = graph([node("Neg", ["running.sum"], ["sum"])], {"running.sum": row}, {"sum": row})
     whole = JoinedGraphs(first)
     whole.loop("step", step, times="longest", carried="running")
     whole.add("found", last)
     column = helper.make_tensor_value_info("column", TensorProto.INT64, ["steps", "rows"])
     onnx.checker.check_model(model := whole.model([*last.graph.output, column]), full_check=True)
-    session = onnxruntime.InferenceSession(
-        model.SerializeToString(), providers=["CPUExecutionProvider"]
-    )
+    on_cpu = ["CPUExecutionProvider"]
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=on_cpu)
     for start, most, wanted in (([1, 2], 3, [[1, 2], [2, 3], [4, 5]]), ([7], 9, [[7], [8], [10]])):
         found = session.run(None, {"x": np.array(start), "most": np.array(most)})
         assert found[1].tolist() == wanted
@@ -169,8 +158,7 @@ def test_graphs_become_one_with_a_loop(tmp_path: Path) -> None:
         (
             "sample",
             {},
-            "sampling cannot be in a graph, whose random numbers differ everywhere; take greedy "
-            "or beam.",
+            "sampling cannot be in a graph, whose random numbers differ everywhere; take",
         ),
         ("best", {}, "whole 'best' is unknown. Known: beam, greedy."),
         (
@@ -199,11 +187,9 @@ def test_a_search_that_a_graph_cannot_hold_is_a_sentence(
 def test_only_settings_of_search_are_set(
     run: Path, tmp_path: Path, key: str, whole: tuple[str, ...]
 ) -> None:
+    call = ["export", str(run), str(tmp_path / "out"), *whole, "--set", f"{key}=1"]
     with pytest.raises(RecipeError) as caught:
-        app(
-            ["export", str(run), str(tmp_path / "out"), *whole, "--set", f"{key}=1"],
-            standalone_mode=False,
-        )
+        app(call, standalone_mode=False)
     meant = " Did you mean 'width'?" if key == "widht" else ""
     known = ", ".join(sorted(sixjars.SearchSettings.model_fields))
     told = f"the command line: search: key '{key}' is unknown.{meant} Known: {known}."
@@ -212,56 +198,40 @@ def test_only_settings_of_search_are_set(
 
 
 def test_a_label_needs_no_search(predictor: Predictor, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        Predictor, "ability", Ability(searches=False, has_attention=True, multi_label=False)
-    )
+    ability = Ability(searches=False, has_attention=True, multi_label=False)
+    monkeypatch.setattr(Predictor, "ability", ability)
     told = r"^this run chooses a label, so there is no search to write; leave --whole out\.$"
     with pytest.raises(DataError, match=told):
         search_inside(predictor, "greedy")
 
 
 def test_a_decoder_that_may_output_every_token_has_no_rule_on_ngrams(predictor: Predictor) -> None:
-    search = search_inside(predictor, "greedy", no_repeat_ngram=2)
-    assert search is not None
-    stages = NetworkStages(predictor.network, search, {})
-    with (
-        mock.patch.object(type(stages.generator), "special", SpecialTokens(go=2, stop=2)),
-        pytest.raises(
-            RunError, match=r"no_repeat_ngram cannot be in a graph of this decoder.*; set it to 0\."
-        ),
-    ):
-        stages.begin(inputs_of(predictor.fields, 2, 3))
+    stages = stages_of(predictor, "greedy", no_repeat_ngram=2)
+    told = r"no_repeat_ngram cannot be in a graph of this decoder.*; set it to 0\."
+    with mock.patch.object(type(stages.generator), "special", SpecialTokens(go=2, stop=2)):
+        with pytest.raises(RunError, match=told):
+            stages.begin(inputs_of(predictor.fields, 2, 3))
 
 
 def test_the_card_tells_what_flows(predictor: Predictor, tmp_path: Path) -> None:
     ids, real = (TensorProto.INT64, ["rows", "length"]), (TensorProto.BOOL, ["rows", "length"])
-    inputs = {
-        "source.values": ids,
-        "source.mask": real,
-        "source.segments.packs.0": ids,
-        "source.copy_ids": ids,
-    }
-    outputs = {
-        "tokens": (TensorProto.INT64, ["rows", 5, "steps"]),
-        "score": (TensorProto.FLOAT, ["rows", 5]),
-    }
+    inputs = dict.fromkeys(("source.values", "source.segments.packs.0", "source.copy_ids"), ids)
+    inputs["source.mask"] = real
+    kind = TensorProto.FLOAT
+    outputs = {"tokens": (ids[0], ["rows", 5, "steps"]), "score": (kind, ["rows", 5])}
     onnx.save_model(graph([], inputs, outputs), str(tmp_path / WHOLE))
     search = search_inside(predictor, "beam")
     assert search is not None
     card = whole_card(tmp_path, search, predictor.fields)
     assert "Encoder, decoder and beam search of width 5 in one graph" in card
     assert "Ordered by score: log probability / tokens." in card
-    assert (
-        "| `source.values` | int64 | rows, positions of source | token ids, 0 behind the end of a "
-        "row |" in card
-    )
+    told = "| `source.values` | int64 | rows, positions of source | token ids, 0 behind the end of a row |"
+    assert told in card
     told = "| `tokens` | int64 | rows, 5, steps | token ids of each hypothesis, the best first"
     assert told in card
     assert "- ids: 0 is `<pad>`, 1 is `<go>`, 2 is `<stop>`, 3 is `<unk>`" in card
-    assert (
-        "### From a text to `source.values`\n\n1. Unicode NFC; split it into words at white space\n"
-        in card
-    )
+    steps = "1. Unicode NFC; split it into words at white space\n"
+    assert f"### From a text to `source.values`\n\n{steps}" in card
     assert card.endswith(
         "### From `tokens` to a text\n\n"
         "1. take `tokens[id - 4]` of `fields/target.json` for each id, and `<unk>` for 3\n"
@@ -276,12 +246,7 @@ def test_a_model_that_does_not_run_alone_is_a_sentence(tmp_path: Path) -> None:
 
 
 def test_a_beam_gives_all_that_it_keeps(predictor: Predictor) -> None:
-    for given, nbest in (
-        ({}, predictor.recipe.evaluation.search.width),
-        ({"width": 3}, 3),
-        ({"nbest": 2}, 2),
-    ):
-        search = search_inside(predictor, "beam", **given)
-        assert search is not None
-        assert search.nbest == nbest
+    width = predictor.recipe.evaluation.search.width
+    for given, nbest in (({}, width), ({"width": 3}, 3), ({"nbest": 2}, 2)):
+        assert stages_of(predictor, "beam", **given).settings.nbest == nbest
     assert search_inside(predictor) is None

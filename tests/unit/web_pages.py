@@ -18,19 +18,9 @@ from sixjars.runs.recipes import Blueprint
 from tests.unit.browser import Browser
 
 FEW = (
-    *(
-        "data.sample.size=48",
-        "data.sample.valid=4",
-        "data.sample.test=10",
-        "learning.batch_examples=16",
-    ),
-    *(
-        "learning.steps=24",
-        "learning.rate=0.02",
-        "learning.schedule=constant",
-        "learning.validate_every=24",
-    ),
-)
+    "data.sample.size=48 data.sample.valid=4 data.sample.test=10 learning.batch_examples=16 "
+    "learning.steps=24 learning.rate=0.02 learning.schedule=constant learning.validate_every=24"
+).split()
 READY = (
     "new Promise(done => {const wait = () => model ? done(true) : setTimeout(wait, 10); wait();})"
 )
@@ -62,6 +52,30 @@ def hosted(folder: Path) -> Iterator[str]:
         finally:
             server.shutdown()
             thread.join()
+
+
+@contextmanager
+def visited(browser: Browser, page: Path) -> Iterator[str]:
+    """The address of a page that a browser has opened, with its model."""
+    with hosted(page) as address:
+        browser.open(address)
+        browser.ask(READY)
+        yield address
+
+
+def named(browser: Browser) -> set[tuple[str, str]]:
+    """What a screen reader is told of the page: roles and names."""
+    nodes = browser.order("Accessibility.getFullAXTree")["nodes"]
+    told = [one for one in nodes if not one["ignored"]]
+    return {(one["role"]["value"], one.get("name", {}).get("value", "")) for one in told}
+
+
+def handed(browser: Browser, selector: str, file: Path) -> None:
+    """Choose a file."""
+    whole = browser.order("DOM.getDocument")["root"]["nodeId"]
+    node = browser.order("DOM.querySelector", nodeId=whole, selector=selector)["nodeId"]
+    browser.order("DOM.setFileInputFiles", nodeId=node, files=[str(file)])
+    browser.ask("new Promise(done => setTimeout(done, 50))")
 
 
 def trained(recipe: str, settings: Sequence[str], folder: Path) -> Path:
@@ -106,15 +120,12 @@ def shown(browser: Browser, selector: str) -> Any:
 
 def typed(browser: Browser, text: str, box: int = 0) -> None:
     """Type a text, and wait until it is answered, or refused."""
-    browser.ask(
-        f"{{const area = document.querySelectorAll('textarea')[{box}]; area.value = {json.dumps(text)};"
-        "area.dispatchEvent(new Event('input'));}"
-    )
+    area = f"document.querySelectorAll('textarea')[{box}]"
+    browser.ask(f"{area}.value = {json.dumps(text)}; {area}.dispatchEvent(new Event('input'))")
     settled(browser)
 
 
 def settled(browser: Browser) -> None:
     """Wait until all that was typed is answered."""
-    browser.ask(
-        "(async () => {while (answered < asked) await new Promise(done => setTimeout(done, 5));})()"
-    )
+    wait = "while (answered < asked) await new Promise(done => setTimeout(done, 5));"
+    browser.ask(f"(async () => {{{wait}}})()")

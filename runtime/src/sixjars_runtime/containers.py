@@ -25,10 +25,7 @@ UNREADABLE: Final = (TypeError, ValueError, LookupError, AttributeError, NotImpl
 
 
 def is_table(value: object) -> bool:
-    """Whether this has columns with names.
-
-    The type is asked, because some tables would compute their columns for an answer.
-    """
+    """Whether this has columns with names; its type is asked, as some would compute columns."""
     has_names = any(hasattr(type(value), name) for name in ("column_names", "columns"))
     return has_names and not isinstance(value, Mapping)
 
@@ -61,14 +58,13 @@ def inputs_of(inputs: Any, columns: Mapping[str, Key], takes: Takes) -> tuple[li
     ([{'source': 'one'}, {'source': 'two'}], False)
     """
     inputs = as_row(inputs, columns)
+    if isinstance(inputs, str | os.PathLike):
+        return [inputs], True
     if isinstance(inputs, Mapping):
         several = _columns_of_dict(inputs, columns, takes)
         return ([inputs], True) if several is None else (_rows(several), False)
-    if isinstance(inputs, str | os.PathLike):
-        return [inputs], True
     if is_table(inputs):
-        paths = _paths(inputs, columns)
-        return _rows({name: _column(inputs, *path) for name, path in paths.items()}), False
+        return _rows(_columns_of_table(inputs, columns)), False
     items = several_of(inputs)
     if isinstance(items, str):  # an array without dimensions
         return [items], True
@@ -104,10 +100,7 @@ def several_of(inputs: Any) -> Any:
 
 
 def as_row(item: Any, columns: Mapping[str, Key]) -> Any:
-    """Return a row of a table as a dict where it names all columns, and anything else as it is.
-
-    Such rows are a Series of pandas and a named tuple.
-    """
+    """Return a row of a table (a Series, a named tuple) as a dict, and anything else as it is."""
     named = getattr(item, "_asdict", None)
     if isinstance(item, tuple) and callable(named):
         return named()
@@ -122,10 +115,7 @@ def as_row(item: Any, columns: Mapping[str, Key]) -> Any:
 
 
 def by_name(item: Any, columns: Mapping[str, Key]) -> Mapping[str, Any]:
-    """Return one input with a value for each field, found by their names or by their columns.
-
-    ValueError with the end of a sentence.
-    """
+    """Return one input with a value for each field; ValueError with the end of a sentence."""
     names, item = list(columns), as_row(item, columns)
     is_value = isinstance(item, str | list | os.PathLike) or is_missing(item)
     if not isinstance(item, Mapping) and not (is_value and len(names) == 1):
@@ -170,8 +160,11 @@ def _columns_of_dict(
     if not row or not all(several):
         return None
     lists = {name: _values(value) for name, value in row.items()}
-    if any(_is_value(name, row[name], lists[name], takes) for name in row):
-        return None
+    for name, values in lists.items():
+        # A Series or an Arrow array is always a column; else a field may take all of it.
+        is_series = _lister(row[name], AS_LIST[:2]) is not None
+        if not is_series and (not isinstance(values, list) or takes(name, values)):
+            return None
     counts = {name: len(values) for name, values in lists.items()}
     if len({*counts.values()}) > 1:
         lengths = ", ".join(f"{name} has {count:,}" for name, count in counts.items())
@@ -179,30 +172,23 @@ def _columns_of_dict(
     return lists
 
 
-def _is_value(name: str, value: Any, values: Any, takes: Takes) -> bool:
-    """Whether something with several values is one value of a field.
-
-    A Series or an Arrow array is always a column.
-    """
-    always = _lister(value, AS_LIST[:2]) is not None
-    return not always and (not isinstance(values, list) or takes(name, values))
-
-
-def _rows(columns: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
-    """Return rows by field, of columns that are equally long."""
-    rows = zip(*columns.values(), strict=True)
-    return [dict(zip(columns, map(_cell, row), strict=True)) for row in rows]
-
-
-def _paths(table: Any, columns: Mapping[str, Key]) -> dict[str, tuple[str, ...]]:
-    """Return the column of each field in a table, and keys of the objects in it.
+def _columns_of_table(table: Any, columns: Mapping[str, Key]) -> dict[str, list[Any]]:
+    """Return the column of each field in a table, or the objects in one at the path of its key.
 
     These are the columns that the run was trained on. Names of fields count only where the table
     has no other columns, as in a dict: `source` is what many tables call where a text is from.
     """
-    names = _names(table)
+    # The type is asked, because pandas has each column as an attribute too.
+    names = table.column_names if hasattr(type(table), "column_names") else table.columns
+    if names is None:
+        kind = type(table).__name__
+        raise DataError(
+            f"the columns of this {kind} are not known; make a pandas or Arrow table of it."
+        )
+    names = list(names)
     if {*names} == {*columns}:
-        return {name: (_once(names, name),) for name in columns}
+        return {name: _column(table, names, name) for name in columns}
+    # Every name is looked for before the first column is read.
     paths, there = {}, ", ".join(map(repr, names)) or "none"
     for name, key in columns.items():
         if isinstance(key, int):
@@ -211,37 +197,18 @@ def _paths(table: Any, columns: Mapping[str, Key]) -> dict[str, tuple[str, ...]]
                 f"columns of the table {' and '.join(map(repr, columns))}, and leave out all "
                 f"others; its columns: {there}."
             )
-        first, *inside = [key] if key in names else key.split(".")
-        if first not in names:
+        paths[name] = [key] if key in names else key.split(".")
+        if paths[name][0] not in names:
             raise DataError(
                 f"the table has no column {key!r}, which this run reads; its columns: {there}."
             )
-        paths[name] = (_once(names, first), *inside)
-    return paths
+    return {name: _column(table, names, *path) for name, path in paths.items()}
 
 
-def _names(table: Any) -> list[Any]:
-    """Return the names of the columns of a table; those of a stream may not be known.
-
-    The type is asked, because pandas has each column as an attribute too.
-    """
-    names = table.column_names if hasattr(type(table), "column_names") else table.columns
-    if names is None:
-        kind = type(table).__name__
-        raise DataError(
-            f"the columns of this {kind} are not known; make a pandas or Arrow table of it."
-        )
-    return list(names)
-
-
-def _once(names: Sequence[Any], name: str) -> str:
+def _column(table: Any, names: Sequence[Any], name: str, *inside: str) -> list[Any]:
+    """Return the values of a column; with names `inside`, those of the objects in it."""
     if names.count(name) > 1:
         raise DataError(f"the table has the column {name!r} {names.count(name)} times; rename one.")
-    return name
-
-
-def _column(table: Any, name: str, *inside: str) -> list[Any]:
-    """Return the values of a column; with names `inside`, those of the objects in it."""
     values: list[Any]
     try:
         values = _values(table[name])
@@ -253,6 +220,11 @@ def _column(table: Any, name: str, *inside: str) -> list[Any]:
     for step in inside:
         values = [value.get(step) if isinstance(value, Mapping) else None for value in values]
     return values
+
+
+def _rows(columns: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+    rows = zip(*columns.values(), strict=True)
+    return [dict(zip(columns, map(_cell, row), strict=True)) for row in rows]
 
 
 def _values(column: Any) -> Any:

@@ -15,6 +15,7 @@ SixJarsError
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from difflib import get_close_matches
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import PurePath
 from reprlib import Repr
@@ -24,10 +25,8 @@ from typing import Final, final
 class SixJarsError(Exception):
     """Anything that deserves a sentence instead of a traceback.
 
-    >>> raise SixJarsError("The jar is empty.")
-    Traceback (most recent call last):
-        ...
-    sixjars_runtime.errors.SixJarsError: The jar is empty.
+    >>> print(SixJarsError("The jar is empty."))
+    The jar is empty.
     """
 
     exit_code = 2
@@ -57,10 +56,8 @@ class RecipeError(SixJarsError):
 class DataError(SixJarsError):
     """A file or an example is missing or malformed.
 
-    >>> raise DataError("pairs.tsv, line 3: has 1 column, but 2 are needed.")
-    Traceback (most recent call last):
-        ...
-    sixjars_runtime.errors.DataError: pairs.tsv, line 3: has 1 column, but 2 are needed.
+    >>> print(DataError("pairs.tsv, line 3: has 1 column, but 2 are needed."))
+    pairs.tsv, line 3: has 1 column, but 2 are needed.
     """
 
     skippable = False
@@ -78,10 +75,8 @@ class DataError(SixJarsError):
 class ShapeError(SixJarsError):
     """Two components do not fit together; the sentence has both numbers.
 
-    >>> raise ShapeError("memory (2, 3, 4) and mask (2, 5) must agree on (B, S).")
-    Traceback (most recent call last):
-        ...
-    sixjars_runtime.errors.ShapeError: memory (2, 3, 4) and mask (2, 5) must agree on (B, S).
+    >>> print(ShapeError("memory (2, 3, 4) and mask (2, 5) must agree on (B, S)."))
+    memory (2, 3, 4) and mask (2, 5) must agree on (B, S).
     """
 
 
@@ -89,10 +84,8 @@ class ShapeError(SixJarsError):
 class RunError(SixJarsError):
     """A run folder is missing, damaged, or made by another recipe.
 
-    >>> raise RunError("run folder runs/never-made does not exist.")
-    Traceback (most recent call last):
-        ...
-    sixjars_runtime.errors.RunError: run folder runs/never-made does not exist.
+    >>> print(RunError("run folder runs/never-made does not exist."))
+    run folder runs/never-made does not exist.
     """
 
 
@@ -141,6 +134,17 @@ class Interrupted(SixJarsError):
     exit_code = 130
 
 
+def need(module: str, extra: str, library: str | None = None) -> None:
+    """Refuse to go on without a library that is optional, which is called as its module or else.
+
+    >>> need("json", "vision")
+    """
+    try:
+        import_module(module)
+    except ImportError:
+        raise MissingExtra(library or module, extra) from None
+
+
 def install_command(extra: str) -> str:
     """Return the command that installs an optional library.
 
@@ -158,40 +162,38 @@ _SHORT: Final = Repr()
 _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 80
 shown: Final[Callable[[object], str]] = _SHORT.repr
 """A value as a message quotes it: its beginning will do."""
-ALIASES: Final = dict(
-    pair.split("=")
-    for pair in """
-    lr=rate learning_rate=rate batch_size=batch_examples batch=batch_examples num_epochs=epochs
-    max_epochs=epochs n_epochs=epochs epoch=epochs max_steps=steps num_steps=steps opt=optimizer
-    warmup_steps=warmup early_stopping=patience gradient_accumulation_steps=accumulate
-    grad_accum=accumulate l2=weight_decay wd=weight_decay hidden_size=size hidden_dim=size
-    hidden=size dim=size units=size embedding_dim=size embedding_size=size vocab_size=size
-    max_vocab=size num_layers=layers n_layers=layers bidirectional=direction rnn=cell
-    num_beams=width beam_size=width beam_width=width n_best=nbest num_return_sequences=nbest
-    topk=top_k topp=top_p no_repeat_ngram_size=no_repeat_ngram max_len=max_length
-    max_seq_length=max_length max_new_tokens=max_length label_smoothing=smoothing gradient_clip=clip
-    grad_clip=clip clip_norm=clip max_grad_norm=clip random_seed=seed random_state=seed
-    tokenizer=tokens tokenization=tokens min_freq=min_count lower=lowercase do_lower_case=lowercase
-    truncation=on_long where=filter several=multi_label parts=segments tuned=frozen keys=rationale
-    numbers=dimensions char=characters chars=characters character=characters word=words subwords=bpe
-    wordpiece=bpe sentencepiece=unigram bahdanau=additive luong=general gpu=cuda training=learning
-    trainer=learning eval=evaluation dataset=data wer=word_error_rate cer=character_error_rate
-    ppl=perplexity em=exact_match f1=macro_f1 rouge=rougeL cider=cider_d mrr=mean_reciprocal_rank
-    aer=alignment_error_rate 16=fp16 half=fp16 mixed=bf16 classification=document_classification
-    sentiment=document_classification topic=document_classification
-    sentiment_analysis=document_classification topic_classification=document_classification
-    nli=sentence_pair natural_language_inference=sentence_pair textual_entailment=sentence_pair
-    rte=sentence_pair paraphrase=sentence_pair paraphrase_detection=sentence_pair
-    sentence_pair_classification=sentence_pair text_pair=sentence_pair
-    pair_classification=sentence_pair image_recognition=image_classification
-    image_labelling=image_classification image_labeling=image_classification
-    action_recognition=video_classification machine_translation=translation seq2seq=translation
-    captioning=image_captioning vqa=image_question_answering
-    visual_question_answering=image_question_answering chatbot=conversation dialogue=dialog
-    language_modeling=language_model language_modelling=language_model pointer_network=pointing
-    summarisation=summarization
+ALIASES: Final = {
+    alias: name
+    for names in """
+    rate=lr,learning_rate batch_examples=batch_size,batch
+    epochs=num_epochs,max_epochs,n_epochs,epoch steps=max_steps,num_steps optimizer=opt
+    warmup=warmup_steps patience=early_stopping
+    accumulate=gradient_accumulation_steps,grad_accum weight_decay=l2,wd
+    size=hidden_size,hidden_dim,hidden,dim,units,embedding_dim,embedding_size,vocab_size,max_vocab
+    layers=num_layers,n_layers direction=bidirectional cell=rnn
+    width=num_beams,beam_size,beam_width nbest=n_best,num_return_sequences top_k=topk top_p=topp
+    no_repeat_ngram=no_repeat_ngram_size max_length=max_len,max_seq_length,max_new_tokens
+    smoothing=label_smoothing clip=gradient_clip,grad_clip,clip_norm,max_grad_norm
+    seed=random_seed,random_state tokens=tokenizer,tokenization min_count=min_freq
+    lowercase=lower,do_lower_case on_long=truncation filter=where multi_label=several
+    segments=parts frozen=tuned rationale=keys dimensions=numbers
+    characters=char,chars,character words=word bpe=subwords,wordpiece unigram=sentencepiece
+    additive=bahdanau general=luong cuda=gpu learning=training,trainer evaluation=eval
+    data=dataset word_error_rate=wer character_error_rate=cer perplexity=ppl exact_match=em
+    macro_f1=f1 rougeL=rouge cider_d=cider mean_reciprocal_rank=mrr alignment_error_rate=aer
+    fp16=16,half bf16=mixed
+    document_classification=classification,sentiment,topic,sentiment_analysis,topic_classification
+    sentence_pair=nli,natural_language_inference,textual_entailment,rte,paraphrase
+    sentence_pair=paraphrase_detection,sentence_pair_classification,text_pair,pair_classification
+    image_classification=image_recognition,image_labelling,image_labeling
+    video_classification=action_recognition translation=machine_translation,seq2seq
+    image_captioning=captioning image_question_answering=vqa,visual_question_answering
+    conversation=chatbot dialog=dialogue language_model=language_modeling,language_modelling
+    pointing=pointer_network summarization=summarisation
     """.split()
-)
+    for name, aliases in [names.split("=")]
+    for alias in aliases.split(",")
+}
 """Names that people know from elsewhere, or from an earlier version -> ours."""
 PLACES: Final = {
     "data": "train valid test source target label image question video",
@@ -258,7 +260,6 @@ def hint(got: object, known: Collection[str]) -> str:
 
 
 def _letters(name: str) -> str:
-    """Return a name without case and punctuation."""
     return "".join(letter for letter in name.lower() if letter.isalnum())
 
 

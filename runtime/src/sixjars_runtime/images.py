@@ -10,13 +10,14 @@ import re
 import struct
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from functools import partial
 from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, BinaryIO, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sixjars_runtime.errors import DataError, MissingExtra, SixJarsError
+from sixjars_runtime.errors import DataError, SixJarsError, need
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -54,23 +55,19 @@ _REACH: Final = 1.5
 new pixels."""
 _ORIENTATION: Final = 0x0112
 """The EXIF tag that tells how the camera was held."""
-_TURNS: Final = dict(
-    enumerate(
-        "FLIP_LEFT_RIGHT ROTATE_180 FLIP_TOP_BOTTOM TRANSPOSE ROTATE_270 TRANSVERSE "
-        "ROTATE_90".split(),
-        start=2,
-    )
+_TURNED: Final = (
+    "FLIP_LEFT_RIGHT ROTATE_180 FLIP_TOP_BOTTOM TRANSPOSE ROTATE_270 TRANSVERSE ROTATE_90"
 )
+_TURNS: Final = dict(enumerate(_TURNED.split(), start=2))
 """What makes an image upright, by that tag."""
+need_pillow: Final = partial(need, "PIL.Image", "vision", "pillow")
+"""Refuses to go on without Pillow."""
 
 
 def read_image(
     file: BinaryIO, name: str, *, size: int, fit: Fit, max_pixels: int
 ) -> NDArray[np.uint8]:
-    """Read an image as a network takes it: red, green and blue, (3, size, size).
-
-    `name` is what the sentence about an unreadable file begins with.
-    """
+    """Read an image for a network, (3, size, size); `name` begins what is said of a bad one."""
     with _refusing(name):
         image = _opened(file, name, max_pixels)
         side = max(image.size) if fit == "pad" else min(image.size)
@@ -117,8 +114,10 @@ def framed(image: "Image", *, size: int, fit: Fit) -> NDArray[np.uint8]:
     """Return an image in colour as a square, (3, size, size)."""
     width, height = image.size
     if fit == "pad":
+        # As many pixels at both ends, and never all of them.
         scale = size / max(width, height)
-        top, left = _bar(height * scale, size), _bar(width * scale, size)
+        bars = [(size - side * scale) / 2 for side in (height, width)]
+        top, left = (min(round(bar), (size - 1) // 2) for bar in bars)
         inner = _resized(image, (size - 2 * left, size - 2 * top))
         square_HWC = np.full((size, size, 3), _GREY, dtype=np.uint8)
         square_HWC[top : top + inner.height, left : left + inner.width] = np.asarray(inner)
@@ -130,14 +129,16 @@ def framed(image: "Image", *, size: int, fit: Fit) -> NDArray[np.uint8]:
 
 
 def in_colour(image: "Image", name: str) -> "Image":
-    """Return the image in red, green and blue.
-
-    Transparent pixels lie on white, and 16 bits become 8.
-    """
+    """Return an image in red, green and blue: on white if transparent, 16 bits become 8."""
     import PIL.Image
 
     if image.mode == "F" or image.mode.startswith("I"):
-        image = PIL.Image.fromarray(_eight_bits(image, name))
+        grey_HW = np.asarray(image)
+        if image.mode == "F" or grey_HW.min() < 0 or grey_HW.max() > 0xFFFF:
+            raise DataError(
+                f"{name} has 32 bits for each pixel, which tells no colour; save it with 8 or 16."
+            )
+        image = PIL.Image.fromarray((grey_HW.astype(np.uint32) // 257).astype(np.uint8))
     if image.mode in {"RGBA", "RGBa", "LA", "La", "PA"} or "transparency" in image.info:
         clear = image.convert("RGBA")
         image = PIL.Image.alpha_composite(PIL.Image.new("RGBA", clear.size, "white"), clear)
@@ -147,14 +148,6 @@ def in_colour(image: "Image", name: str) -> "Image":
 def decoding(width: int, height: int) -> AbstractContextManager[object]:
     """Wait for others before something very large is decoded, or memory would run out."""
     return _FEW if width * height > LARGE else nullcontext()
-
-
-def need_pillow() -> None:
-    """Refuse to go on without Pillow."""
-    try:
-        import PIL.Image  # noqa: F401
-    except ImportError:
-        raise MissingExtra("pillow", "vision") from None
 
 
 def check_size(name: str, width: int, height: int, max_pixels: int) -> None:
@@ -168,16 +161,6 @@ def check_size(name: str, width: int, height: int, max_pixels: int) -> None:
             f"{name} has {width} x {height} pixels, but 'max_pixels' is {max_pixels}; make it "
             "smaller or raise that."
         )
-
-
-def _eight_bits(image: "Image", name: str) -> NDArray[np.uint8]:
-    """Return a grey image of 16 bits, whatever Pillow calls it, with 8 bits."""
-    grey_HW = np.asarray(image)
-    if image.mode == "F" or grey_HW.min() < 0 or grey_HW.max() > 0xFFFF:
-        raise DataError(
-            f"{name} has 32 bits for each pixel, which tells no colour; save it with 8 or 16."
-        )
-    return (grey_HW.astype(np.uint32) // 257).astype(np.uint8)
 
 
 def _opened(file: BinaryIO, name: str, max_pixels: int) -> "Image":
@@ -228,10 +211,7 @@ def _scans(file: BinaryIO) -> int:
 
 
 def _identified(file: BinaryIO) -> "Image":
-    """Return what `PIL.Image.open` does, without its warning.
-
-    It would warn the whole process before the size can be checked.
-    """
+    """Return what `PIL.Image.open` does, without its warning, which comes before any check."""
     import PIL.Image
 
     PIL.Image.init()
@@ -264,41 +244,27 @@ def _unpacked(image: "Image", name: str, scale: float) -> "Image":
     return image if turn is None else image.transpose(Transpose[turn])
 
 
-def _bar(side: float, size: int) -> int:
-    """Return the pixels of a bar: as many at both ends, and never all of them."""
-    return min(round((size - side) / 2), (size - 1) // 2)
-
-
 def _resized(image: "Image", size: tuple[int, int], box: Box | None = None) -> "Image":
     """Resize a part of an image by cubic interpolation, of each row, then of each column.
 
     Pillow would do both at once, but which of them first depends on its version: from 13 on columns
     come first where an image is tall. What lies between is rounded to bytes, so that the pixels
-    would be others.
+    would be others. Of an image that is much larger than needed, blocks are averaged first.
     """
     from PIL.Image import Resampling
 
-    image, (left, top, right, bottom) = _averaged(image, size, box or (0, 0, *image.size))
+    sides = list(box or (0, 0, *image.size))
+    scales = [(sides[axis + 2] - sides[axis]) / size[axis] for axis in (0, 1)]
+    blocks = [int(scale / _GAP) or 1 for scale in scales]
+    if blocks != [1, 1]:
+        begin = [max(0, int(sides[axis] - _REACH * scales[axis])) for axis in (0, 1)]
+        end = [math.ceil(sides[axis + 2] + _REACH * scales[axis]) for axis in (0, 1)]
+        sides = [(side - begin[at % 2]) / blocks[at % 2] for at, side in enumerate(sides)]
+        inside = (begin[0], begin[1], min(image.width, end[0]), min(image.height, end[1]))
+        image = image.reduce((blocks[0], blocks[1]), inside)
+    left, top, right, bottom = sides
     rows = image.resize((size[0], image.height), Resampling.BICUBIC, (left, 0, right, image.height))
     return rows.resize(size, Resampling.BICUBIC, (0, top, size[0], bottom))
-
-
-def _averaged(image: "Image", size: tuple[int, int], box: Box) -> "tuple[Image, Box]":
-    """Average blocks of pixels where an image is much larger than needed.
-
-    Returns the smaller image, and the box of the part in it.
-    """
-    scales = [(box[axis + 2] - box[axis]) / size[axis] for axis in (0, 1)]
-    across, down = (int(scale / _GAP) or 1 for scale in scales)
-    if across == down == 1:
-        return image, box
-    begin = [max(0, int(box[axis] - _REACH * scales[axis])) for axis in (0, 1)]
-    end = [
-        min(image.size[axis], math.ceil(box[axis + 2] + _REACH * scales[axis])) for axis in (0, 1)
-    ]
-    left, top, right, bottom = (side - begin[at % 2] for at, side in enumerate(box))
-    small = image.reduce((across, down), (begin[0], begin[1], end[0], end[1]))
-    return small, (left / across, top / down, right / across, bottom / down)
 
 
 @contextmanager

@@ -1,8 +1,7 @@
 """How much memory there is, and how much a search takes.
 
-What cannot fit is refused before it is begun.
-
-Estimates count what certainly is there at once, so they are too small rather than too large.
+What cannot fit is refused before it is begun. Estimates count what certainly is there at once, so
+they are too small rather than too large.
 """
 
 import os
@@ -26,10 +25,7 @@ _FILES: Final = (
 
 
 def free_memory() -> int | None:
-    """Return the bytes that this process may still take, or None where nobody says.
-
-    The machine and its control group both limit them.
-    """
+    """Return the bytes that the machine and control groups leave, or None where nobody says."""
     limits = [*_of_machine(), *_of_groups()]
     return min(limits) if limits else None
 

@@ -16,25 +16,21 @@ LARGEST: Final = 1 << 28
 def read_limited(path: Path, largest: int = LARGEST) -> str:
     """Read the text of a plain file that is not too large.
 
-    A device or a pipe is refused before it is read.
-
-    Some files of the system call themselves plain and empty, but have no end, or wait for somebody
-    to write: it is what is read that counts, and nothing is waited for.
+    A device or a pipe is refused before it is read. Some files of the system call themselves plain
+    and empty, but have no end, or wait for somebody to write: it is what is read that counts, and
+    nothing is waited for.
     """
     state = path.stat()
     if not stat.S_ISREG(state.st_mode):
         raise RunError(f"{path} is not a plain file.")
     if state.st_size > largest:
         raise RunError(f"{path} is larger than {largest:,} bytes.")
-    with open(path, "rb", opener=_without_waiting) as file:
+    no_wait = getattr(os, "O_NONBLOCK", 0)  # Windows has no such files
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | no_wait)) as file:
         content = file.read(largest + 1) or b""
     if len(content) > largest:
         raise RunError(f"{path} is larger than {largest:,} bytes.")
     return content.decode("utf-8")
-
-
-def _without_waiting(path: str, flags: int) -> int:
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))  # Windows has no such files
 
 
 def values_of_json(text: str) -> Any:

@@ -10,12 +10,13 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sixjars_runtime.errors import DataError, MissingExtra
+from sixjars_runtime.errors import DataError, need
 from sixjars_runtime.images import Fit, check_size, decoding, framed, in_colour, need_pillow
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ _CONTAINERS: Final = (
 )
 """What is read; FFmpeg knows more, but some of it opens other files and addresses that a file
 names."""
+need_av: Final = partial(need, "av", "video")
+"""Refuses to go on without PyAV."""
 _ROUNDING: Final = Fraction(1, 1000)
 """Some containers tell the time of a frame in thousandths of a second."""
 _USUAL: Final = Fraction(1, 25)
@@ -106,12 +109,11 @@ class Video:
 
     def take(self, places: Collection[int]) -> tuple[list[NDArray[np.uint8]], int]:
         """Return the frames at these places, and how many frames there are."""
-        taken: list[NDArray[np.uint8]] = []
-        places_taken, count = frozenset(places), 0
-        for frame in self._decoded():
-            if count in places_taken:
+        taken, count = list[NDArray[np.uint8]](), 0
+        places = frozenset(places)
+        for count, frame in enumerate(self._decoded(), start=1):
+            if count - 1 in places:
                 taken.append(self._square(frame))
-            count += 1
         return taken, count
 
     def every(self, seconds: Fraction, most: int) -> Iterator[NDArray[np.uint8]]:
@@ -224,11 +226,3 @@ class Video:
         turned_HWC = np.rot90(pixels_HWC, round(frame.rotation / 90))
         image = PIL.Image.fromarray(np.ascontiguousarray(turned_HWC))
         return framed(in_colour(image, self.name), size=self.size, fit=self.fit)
-
-
-def need_av() -> None:
-    """Refuse to go on without PyAV."""
-    try:
-        import av  # noqa: F401
-    except ImportError:
-        raise MissingExtra("av", "video") from None

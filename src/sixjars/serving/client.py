@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, final
 from urllib.parse import urlsplit
@@ -19,7 +19,8 @@ Given = str | list[Any] | os.PathLike[str] | Mapping[str, str | list[Any] | os.P
 """One input: a text, a list of sentences, turns or points, a path, or several of them by field."""
 MOST_WAITING = 60
 """Seconds after which a busy server is asked again, however long it wants."""
-OUTPUT = "text finished score log_probability probability source tokens weights".split()
+NUMBERS = ("score", "log_probability", "probability")
+OUTPUT = ("text", "finished", *NUMBERS, "source", "tokens", "weights")
 """The values of an output that an `Answer` has by name."""
 UNQUOTED = str.maketrans(dict.fromkeys('"\\\r\n', "_"))
 """Signs that the name of a file cannot have in a form."""
@@ -116,7 +117,14 @@ class Client:
         one input with one row; a list is always a list of inputs. An input that cannot be used has
         one answer with an `error`. Files are given as paths (`pathlib.Path`).
         """
-        inputs = [inputs] if isinstance(inputs, str | Mapping | os.PathLike) else _several(inputs)
+        if is_table(inputs):  # only the server knows which columns a run reads
+            raise RequestError(
+                f"give a list of inputs, not a table ({type(inputs).__name__}): of pandas, "
+                "table['COLUMN'].tolist(), or table[COLUMNS].to_dict('records') for several "
+                "columns."
+            )
+        is_one = isinstance(inputs, str | Mapping | os.PathLike)
+        inputs = [inputs] if is_one else several_of(inputs)
         options = {"model": model, "nbest": nbest, "weights": weights, "search": search}
         body, kind = _body(inputs, options)
         rows = self._json("POST", "/v1/predict", body, kind)["predictions"]
@@ -143,8 +151,8 @@ class Client:
             values = json.loads(answer.readline().decode().removeprefix("data: "))
             answer.readline()
             if name == "token":
-                token, text, weights = values["token"], values["text"], tuple(values["weights"])
-                yield Token(token, text, values["log_probability"], weights)
+                known = {each.name: _frozen(values[each.name]) for each in fields(Token)}
+                yield Token(**known)
             elif name == "error":
                 raise RequestError(values["detail"], values["status"])
             else:
@@ -214,46 +222,32 @@ class Client:
 
     def _connection(self) -> http.client.HTTPConnection:
         parts = urlsplit(self.address)
-        secure = parts.scheme == "https"
-        kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
         if not parts.hostname:
             raise RequestError(
                 f"{self.address} is no address of a server; write http://127.0.0.1:8000."
             )
+        secure = parts.scheme == "https"
+        kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
         return kind(parts.hostname, parts.port, timeout=self.timeout)
 
 
 def _answers(row: Mapping[str, Any]) -> list[Answer]:
     """All outputs for one input; each has the notes about it."""
     notes = tuple(row.get("notes", ()))
-    answers = [_answer(output, notes) for output in row["outputs"]]
+    answers = []
+    for output in row["outputs"]:
+        known = {name: _frozen(value) for name, value in output.items() if name in OUTPUT}
+        known |= {name: known[name] or 0.0 for name in NUMBERS}
+        more = {name: value for name, value in output.items() if name not in OUTPUT}
+        answers.append(Answer(**known, notes=notes, more=more))
     return answers or [Answer("", finished=False, error=row.get("error"))]
-
-
-def _answer(values: Mapping[str, Any], notes: tuple[str, ...]) -> Answer:
-    known = {name: _frozen(value) for name, value in values.items() if name in OUTPUT}
-    more = {name: value for name, value in values.items() if name not in OUTPUT}
-    numbers = {name: known[name] or 0.0 for name in ("score", "log_probability", "probability")}
-    return Answer(**{**known, **numbers}, notes=notes, more=more)
 
 
 def _frozen(value: Any) -> Any:
     return tuple(map(_frozen, value)) if isinstance(value, list) else value
 
 
-def _several(inputs: Any) -> list[Any]:
-    """A list of inputs; refuse a table, for only the server knows which columns a run reads."""
-    if is_table(inputs):
-        raise RequestError(
-            f"give a list of inputs, not a table ({type(inputs).__name__}): of pandas, "
-            "table['COLUMN'].tolist(), or table[COLUMNS].to_dict('records') for several columns."
-        )
-    rows: list[Any] = several_of(inputs)
-    return rows
-
-
 def _body(inputs: Sequence[Given], rest: Mapping[str, Any]) -> tuple[bytes, str]:
-    """The body of a request and its type: JSON, or a form where there are files."""
     files: dict[str, Path] = {}
 
     def plain(value: Any) -> Any:
@@ -278,13 +272,9 @@ def _body(inputs: Sequence[Given], rest: Mapping[str, Any]) -> tuple[bytes, str]
     parts = [f'{head}"request"\r\n\r\n'.encode(), text]
     for name, path in files.items():
         about = f'"files"; filename="{name}"\r\nContent-Type: application/octet-stream'
-        parts += [f"\r\n{head}{about}\r\n\r\n".encode(), _content(path)]
+        try:
+            parts += [f"\r\n{head}{about}\r\n\r\n".encode(), path.read_bytes()]
+        except OSError as error:
+            raise RequestError(f"{path} cannot be read: {error.strerror or error}.") from error
     parts.append(f"\r\n--{mark}--\r\n".encode())
     return b"".join(parts), f"multipart/form-data; boundary={mark}"
-
-
-def _content(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise RequestError(f"{path} cannot be read: {error.strerror or error}.") from error

@@ -23,6 +23,8 @@ TYPES: Final = {
 """Of the tensors that an exported graph takes and gives."""
 Sizes = Sequence[int | None]
 """Of a tensor; None where a size differs from batch to batch."""
+ROWS: Final = (None, None)
+"""The sizes of a tensor with a row for each input and a number at each position."""
 
 
 @final
@@ -31,7 +33,11 @@ class OnnxGraph:
 
     def __init__(self, path: Path, threads: int) -> None:
         self.path = path
-        self._check_file()
+        if not path.is_file():
+            is_there = path.is_symlink() or path.exists()
+            raise self.fault("is no plain file" if is_there else "does not exist")
+        if path.stat().st_size > LARGEST:  # the library would read all of it
+            raise self.fault(f"is damaged: it is larger than {LARGEST:,} bytes")
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
         options.log_severity_level = 4  # what is raised need not be printed too
@@ -41,7 +47,7 @@ class OnnxGraph:
             )
         except Exception as error:
             reason = first_line(error)[:200].rstrip(".")
-            raise self._wrong(
+            raise self.fault(
                 f"is damaged, or is no graph that onnxruntime can run: {reason}", end=""
             ) from error
         self.inputs = {tensor.name: _sizes(tensor) for tensor in self._session.get_inputs()}
@@ -50,19 +56,22 @@ class OnnxGraph:
         """The declared sizes of its outputs, by name."""
         self._types = [TYPES.get(tensor.type) for tensor in self._session.get_outputs()]
 
-    def check(self, *, takes: Collection[str], gives: Mapping[str, Sizes]) -> None:
-        """Refuse a graph that takes or gives something else than is needed.
+    def check(
+        self, takes: Collection[str], needs: Mapping[str, Sizes], may_have: Mapping[str, Sizes]
+    ) -> None:
+        """Refuse a graph that takes something else, or whose inputs and outputs do not fit.
 
-        `gives` may name inputs too. A size of None fits any.
+        `needs` must be there, `may_have` need not. A size of None fits any.
         """
         if extra := [name for name in self.inputs if name not in takes]:
-            raise self._wrong(f"does not fit model.json: it takes {extra[0]}")
+            raise self.fault(f"does not fit model.json: it takes {extra[0]}")
         declared = self.inputs | self.outputs
-        for name, expected in gives.items():
+        there = {name: sizes for name, sizes in may_have.items() if name in declared}
+        for name, expected in {**needs, **there}.items():
             if name not in declared:
-                raise self._wrong(f"does not fit model.json: it has no {name}")
+                raise self.fault(f"does not fit model.json: it has no {name}")
             if not fits(declared[name], expected):
-                raise self._wrong(
+                raise self.fault(
                     f"does not fit the files beside it: {name} is {in_words(declared[name])}, but "
                     f"should be {in_words(expected)}"
                 )
@@ -72,7 +81,7 @@ class OnnxGraph:
     ) -> dict[str, NDArray[Any]]:
         """Return the outputs, of so many rows; tensors that it does not take are left out."""
         if lacks := [name for name in self.inputs if name not in tensors]:
-            raise self._wrong(f"takes {lacks[0]!r}, which it is not given")
+            raise self.fault(f"takes {lacks[0]!r}, which it is not given")
         try:
             outputs = self._session.run(
                 list(self.outputs), {name: tensors[name] for name in self.inputs}
@@ -81,27 +90,17 @@ class OnnxGraph:
             raise
         except Exception as error:
             reason = first_line(error)[:300].rstrip(".")
-            raise self._wrong(
+            raise self.fault(
                 f"cannot be run, or does not belong to the files beside it: {reason}", end=""
             ) from error
         declared = zip(self.outputs.items(), self._types, outputs, strict=True)
         for (name, sizes), kind, tensor in declared:
             if not (tensor.dtype == kind and fits((rows, *sizes[1:]), tensor.shape)):
-                raise self._wrong(f"gives another {name} than it declares")
+                raise self.fault(f"gives another {name} than it declares")
         return dict(zip(self.outputs, outputs, strict=True))
 
-    def _check_file(self) -> None:
-        """Refuse what is no plain file of a graph's size.
-
-        A library would wait for it, or read all of it.
-        """
-        if not self.path.is_file():
-            is_there = self.path.is_symlink() or self.path.exists()
-            raise self._wrong("is no plain file" if is_there else "does not exist")
-        if self.path.stat().st_size > LARGEST:
-            raise self._wrong(f"is damaged: it is larger than {LARGEST:,} bytes")
-
-    def _wrong(self, reason: str, end: str = "; export the run again") -> RunError:
+    def fault(self, reason: str, end: str = "; export the run again") -> RunError:
+        """Return the error that says what is wrong with this graph."""
         return RunError(f"{self.path} {reason}{end}.")
 
 

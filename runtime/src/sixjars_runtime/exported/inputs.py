@@ -10,13 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, final
+from typing import Any, Final, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sixjars_runtime.errors import shown
-from sixjars_runtime.exported.graphs import OnnxGraph, fits
+from sixjars_runtime.exported.graphs import ROWS, OnnxGraph, Sizes, fits
 from sixjars_runtime.exported.settings import FEATURES
 from sixjars_runtime.images import read_image
 from sixjars_runtime.small_files import values_of_json
@@ -33,6 +33,9 @@ from sixjars_runtime.text.tokenizer_files import GivenTokenizer
 from sixjars_runtime.videos import read_video
 
 Numbers = NDArray[Any]
+_SEGMENTS: Final = tuple(
+    f"segments.{part}" for part in ("packs.0", "segment_index", "position_index", "segment_of")
+)
 
 
 @final
@@ -40,10 +43,7 @@ class Tokenizer(Spelling):
     """Splits texts as the toolkit does, without its columns of data: text by text, word by word."""
 
     def encode_many(self, texts: Sequence[str], *, open: bool = False) -> list[list[int]]:
-        """Return the ids of each text.
-
-        With `open`, each word outside the vocabulary has a number of its own.
-        """
+        """Return the ids of each text; with `open`, each unknown word has a number of its own."""
         words = [text.split() or [""] for text in texts]
         skipped = int(self._kind == "characters")  # the first word of a text follows no space
         rows = [self._ids_of_words(some, open=open) for some in words]
@@ -106,6 +106,16 @@ def plain_text(value: object) -> str:
     raise ValueError(f"must be a text, but is {shown(value)}.")
 
 
+def sizes_of(readers: Mapping[str, InputReader], *, copies: bool) -> dict[str, Sizes]:
+    """Return the sizes of the tensors that `padded` makes of inputs, by the names of graphs."""
+    tensors: dict[str, Sizes] = {}
+    for at, (name, reader) in enumerate(readers.items()):
+        tensors |= {f"{name}.values": (*ROWS, *reader.numbers), f"{name}.mask": ROWS}
+        tensors |= {f"{name}.{part}": ROWS for part in _SEGMENTS if reader.has_segments}
+        tensors |= {f"{name}.copy_ids": ROWS} if copies and at == 0 else {}
+    return tensors
+
+
 def padded(rows: Sequence[ReadInput]) -> dict[str, Numbers]:
     """Put rows into one rectangle, and return its tensors as the graphs name them."""
     lengths_B = np.array([len(row.values) for row in rows])
@@ -139,12 +149,7 @@ def packed(lengths: Sequence[Sequence[int]], mask_BS: NDArray[np.bool_]) -> dict
     position_BS[mask_BS] = np.flatnonzero(inside_ML)
     of_BS = np.zeros_like(position_BS)
     of_BS[mask_BS] = np.repeat(places_M, lengths_M)
-    return {
-        "segments.packs.0": pack_ML,
-        "segments.segment_index": index_BP,
-        "segments.position_index": position_BS,
-        "segments.segment_of": of_BS,
-    }
+    return dict(zip(_SEGMENTS, (pack_ML, index_BP, position_BS, of_BS), strict=True))
 
 
 @final
@@ -197,10 +202,7 @@ class TextReader(InputReader):
         return words_of_segments(text, self.kind, tokenizer.split, self.cut_at)
 
     def copied(self, row: ReadInput, output: Tokenizer | GivenTokenizer) -> ReadInput:
-        """Return a row with what copying each of its words outputs, by the output's tokenizer.
-
-        That is a word of the vocabulary, or the first position of a word that is in none.
-        """
+        """Return a row with what copying each word outputs: its id, or where it stands first."""
         ids = [number for number in self.ids(row.text, output, open=True) if number != STOP]
         first: dict[int, int] = {}
         copies = [
@@ -314,7 +316,6 @@ def _file(name: str, text: str) -> Path:
 
 
 def _numbered(values: Numbers) -> tuple[str, ...]:
-    """Return the number of each position, from 1, for a person."""
     return tuple(str(at + 1) for at in range(len(values)))
 
 

@@ -14,14 +14,7 @@ from numpy.typing import NDArray
 
 from sixjars_runtime.containers import by_name, inputs_of
 from sixjars_runtime.errors import DataError, RunError, SixJarsError
-from sixjars_runtime.exported.graph_checks import (
-    check_backbone,
-    check_chooser,
-    check_steps,
-    check_whole,
-    taken,
-)
-from sixjars_runtime.exported.graphs import OnnxGraph
+from sixjars_runtime.exported.graphs import ROWS, OnnxGraph, Sizes
 from sixjars_runtime.exported.inputs import (
     READERS,
     FileReader,
@@ -30,6 +23,7 @@ from sixjars_runtime.exported.inputs import (
     TextReader,
     padded,
     plain_text,
+    sizes_of,
 )
 from sixjars_runtime.exported.outputs import WRITERS, ExportedPrediction, OutputWriter, TextWriter
 from sixjars_runtime.exported.search import SearchOutput, Tensors, outputs_of, search
@@ -72,7 +66,8 @@ class Model:
         for name, reader in self.readers.items():
             if isinstance(reader, FileReader) and (folder / f"{name}.onnx").exists():
                 backbone = OnnxGraph(folder / f"{name}.onnx", threads)
-                check_backbone(backbone, reader.side)
+                sizes = {"pixels": (None, 3, reader.side, reader.side), "values": ROWS}
+                backbone.check({"pixels"}, sizes, {})
                 reader.computed_by(backbone)
         [(self.output, field)] = self.about["output"].items()
         self.writer: OutputWriter = self._with_learned(WRITERS[field["kind"]], self.output, field)
@@ -91,7 +86,6 @@ class Model:
         self._check_graphs()
 
     def _with_learned(self, kind: Callable[..., T], name: str, field: Mapping[str, Any]) -> T:
-        """Make a reader or writer with what the run's field learned."""
         path, learned = learned_of(self.folder, name)
         with damaged(path):
             return kind(name, field, learned)
@@ -110,17 +104,31 @@ class Model:
 
     def _check_graphs(self) -> None:
         """Refuse graphs that do not fit each other, the settings and the vocabularies."""
-        tensors = taken(self.readers, copies=self.about["copies"])
-        if not tensors:
+        takes = sizes_of(self.readers, copies=self.about["copies"])
+        if not takes:
             name = PREFIX if self.is_whole else NOTHING
-            tensors = {f"{name}.values": (None, None), f"{name}.mask": (None, None)}
+            takes = {f"{name}.values": ROWS, f"{name}.mask": ROWS}
+        size = None if self.about["copies"] else self.writer.size
+        scores: dict[str, Sizes] = {"log_probabilities": (None, size)}
+        needs: dict[str, Sizes] = {"mask": ROWS}
         if self.is_whole:
-            check_whole(self.first, tensors)
-        elif self.searches:
-            size = None if self.about["copies"] else self.writer.size
-            check_steps(self.first, self.second, tensors, size)
+            needs |= dict.fromkeys(("score", "log_probability", "length", "finished"), ROWS)
+            needs["tokens"] = (*ROWS, None)
+            self.first.check(takes, needs, {"weights": (*ROWS, *ROWS)} | takes)
+        elif not self.searches:
+            self.first.check(takes, scores | needs, {"weights": ROWS} | takes)
         else:
-            check_chooser(self.first, tensors, self.writer.size)
+            self.first.check(takes, needs, takes)
+            self._check_step(scores)
+
+    def _check_step(self, scores: Mapping[str, Sizes]) -> None:
+        """Refuse a step that does not give back each part of the state that it takes."""
+        begun = [name for name in self.first.outputs if name.startswith(("state.", "prepared."))]
+        self.second.check({"token", *begun}, scores, {"weights": ROWS})
+        states = sorted(name for name in self.second.inputs if name.startswith("state."))
+        after = [name.replace("state.", "after.", 1) for name in states]
+        if lacks := [name for name in after if name not in self.second.outputs]:
+            raise self.second.fault(f"does not give {lacks[0]}, which it takes")
 
     def predict(
         self, inputs: Any, *, search: str | None = None, nbest: int | None = None, **settings: Any
@@ -183,7 +191,6 @@ class Model:
     def _prepared(
         self, number: int, item: Any, settings: SearchOptions
     ) -> dict[str, ReadInput] | ExportedPrediction:
-        """Read an input, or return a prediction that says what is wrong with it."""
         texts: dict[str, str] = {}
         try:
             values = by_name(item, self.about["columns"])
@@ -201,7 +208,6 @@ class Model:
             return ExportedPrediction("", inputs=texts, error=f"input {number + 1}: {error}")
 
     def _takes(self, name: str, value: list[Any]) -> bool:
-        """Whether a list is one value of a field."""
         try:
             self._text_of(name, value)
         except (ValueError, SixJarsError):
@@ -219,7 +225,6 @@ class Model:
         return text
 
     def _prefix(self, text: str, settings: SearchOptions) -> ReadInput:
-        """Read how the output of a model without input begins."""
         assert isinstance(self.writer, TextWriter)
         ids = self.writer.tokenizer.encode(text)
         if len(ids) >= settings.max_length:
@@ -235,7 +240,6 @@ class Model:
         rows: Sequence[Mapping[str, ReadInput]],
         settings: SearchOptions,
     ) -> Iterator[list[ExportedPrediction]]:
-        """Yield the predictions for each row of one batch."""
         outputs = self.first(self._tensors(rows), rows=len(rows))
         if self.is_whole:
             hypotheses = _from_graph(outputs)
@@ -251,7 +255,6 @@ class Model:
             yield [self._finished(row, hypothesis, length, settings) for hypothesis in best]
 
     def _tensors(self, rows: Sequence[Mapping[str, ReadInput]]) -> dict[str, NDArray[Any]]:
-        """Return the tensors of one batch, as the first graph takes them."""
         columns = {name: [row[name] for row in rows] for name in self.readers}
         for name, reader in self.readers.items():
             if isinstance(reader, FileReader):
@@ -273,7 +276,6 @@ class Model:
         numbers: Sequence[int],
         prefix: Tensors | None,
     ) -> list[list[SearchOutput]]:
-        """Search for the outputs of one encoded batch."""
         state = {name: value for name, value in outputs.items() if name.startswith("state.")}
         prepared = {name: value for name, value in outputs.items() if name.startswith("prepared.")}
 
@@ -286,11 +288,19 @@ class Model:
             return scores, weights, after
 
         mask, beyond = outputs["mask"], self.about["longest_beyond"]
-        longest = settings.max_length if beyond is None else mask.shape[1] + beyond
-        if len(numbers) * settings.rows >= MANY:
-            self._check_memory(
-                settings, [*state.values(), *prepared.values()], mask.shape[1], longest
-            )
+        (sources, positions), carried = mask.shape, [*state.values(), *prepared.values()]
+        longest = settings.max_length if beyond is None else positions + beyond
+        if sources * settings.rows >= MANY:  # before anything is copied for its rows
+            copies = self.writer.size is None or self.about["copies"]
+            SearchSize(
+                sources=sources,
+                rows=settings.rows,
+                vocabulary=(self.writer.size or len(SPECIAL)) + positions * copies,
+                steps=longest,
+                positions=positions if self.about["has_attention"] else 0,
+                state=sum(tensor.nbytes for tensor in carried) // sources,
+                beam=settings.kind == "beam",
+            ).check(free_memory())
         return search(
             step,
             state,
@@ -308,26 +318,6 @@ class Model:
             f"{self.folder}: its graphs give no numbers (NaN), so nothing was found; export it "
             "again."
         )
-
-    def _check_memory(
-        self,
-        settings: SearchOptions,
-        carried: Sequence[NDArray[Any]],
-        positions: int,
-        steps: int,
-    ) -> None:
-        """Refuse a search that does not fit, before anything is copied for its rows."""
-        sources = len(carried[0])
-        copies = self.writer.size is None or self.about["copies"]
-        SearchSize(
-            sources=sources,
-            rows=settings.rows,
-            vocabulary=(self.writer.size or len(SPECIAL)) + positions * copies,
-            steps=steps,
-            positions=positions if self.about["has_attention"] else 0,
-            state=sum(tensor.nbytes for tensor in carried) // sources,
-            beam=settings.kind == "beam",
-        ).check(free_memory())
 
     def _chosen(self, outputs: Tensors, nbest: int) -> list[list[SearchOutput]]:
         """Return the most probable labels of each row, or one set of all that apply."""
@@ -359,13 +349,12 @@ class Model:
         name, row = next(iter(rows.items()))
         ids: Sequence[int] = hypothesis.tokens
         words: Sequence[str] = row.words
-        if settings.unknown == "replace" and self.readers:
-            ids, words = self.writer.replaced(ids, hypothesis.weights, self.readers[name], row)
+        weights, writer, reader = hypothesis.weights, self.writer, self.readers.get(name)
+        if settings.unknown == "replace" and isinstance(reader, TextReader) and weights is not None:
+            if isinstance(writer, TextWriter):
+                ids, words = writer.replaced(ids, weights, reader, row.text)
         stop = [STOP] if hypothesis.finished and self.searches else []
-        weights = hypothesis.weights
-        attention: dict[str, Any] = {}
-        if weights is not None:
-            attention["weights"] = weights[:, :length]
+        attention: dict[str, Any] = {} if weights is None else {"weights": weights[:, :length]}
         return ExportedPrediction(
             text=self.writer.decode(ids, words),
             score=hypothesis.score,

@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from sixjars_runtime.exported.inputs import ReadInput, TextReader, tokenizer_of
+from sixjars_runtime.exported.inputs import TextReader, tokenizer_of
 from sixjars_runtime.exported.settings import LABELS
 from sixjars_runtime.small_files import values_of_json
 from sixjars_runtime.special_tokens import SPECIAL, UNK
@@ -68,15 +68,6 @@ class OutputWriter(ABC):
     def tokens(self, ids: Sequence[int], words: Sequence[str] = ()) -> list[str]:
         """Return the text of each token."""
 
-    def replaced(
-        self, ids: Sequence[int], weights: Any, source: Any, row: ReadInput
-    ) -> tuple[Sequence[int], Sequence[str]]:
-        """Replace `<unk>` by a copy of the position with the most attention, where there are words.
-
-        Returns the ids, and the words of the source that they may copy.
-        """
-        return ids, ()
-
 
 @final
 class TextWriter(OutputWriter):
@@ -95,12 +86,14 @@ class TextWriter(OutputWriter):
         return self.tokenizer.tokens(ids, words)
 
     def replaced(
-        self, ids: Sequence[int], weights: Any, source: Any, row: ReadInput
-    ) -> tuple[Sequence[int], Sequence[str]]:
-        """Number copies from the vocabulary's size on; only a text has words to copy."""
-        if not isinstance(source, TextReader) or weights is None:
-            return ids, ()
-        spelled = source.words(row.text, source.tokenizer)
+        self, ids: Sequence[int], weights: Any, source: TextReader, text: str
+    ) -> tuple[list[int], list[str]]:
+        """Replace `<unk>` by a copy of the position with the most attention.
+
+        Returns the ids, copies numbered from the vocabulary's size on, and the words of the source
+        that they copy.
+        """
+        spelled = source.words(text, source.tokenizer)
         words = [self.tokenizer.adopted(word, source.tokenizer) for word in spelled]
         best = [int(row_weights[: len(words)].argmax()) for row_weights in weights]
         copies = [self.tokenizer.size + place for place in best]

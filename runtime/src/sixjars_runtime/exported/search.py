@@ -5,7 +5,7 @@ differ in the tokens that they choose, and in what ends a beginning.
 
 Dims: B sources, K rows of each, R = B * K rows open in search, V vocabulary, C = 2K candidates,
       N hypotheses of a source, X of all sources, S source positions, t tokens output so far,
-      T steps.
+      T steps, P tokens of a prefix.
 """
 
 from abc import ABC, abstractmethod
@@ -21,7 +21,6 @@ from sixjars_runtime.exported.search_options import SearchOptions
 from sixjars_runtime.exported.token_choice import (
     FREE,
     NEVER,
-    Bits,
     Bools,
     Floats,
     Ints,
@@ -75,26 +74,6 @@ class SearchOutput:
     """Whether `<stop>` was reached before the limit."""
 
 
-@final
-@dataclass(frozen=True)
-class SearchRows:
-    """What is known of each row before the first step, every tensor (R, …)."""
-
-    place: Ints
-    """Which of all rows it is."""
-    seed: Bits
-    mask: Bools
-    """True where a source position is real."""
-    prefix: Ints
-    """The tokens that it begins with, `FREE` behind them."""
-    prepared: Tensors
-
-    def pick(self, rows: Ints) -> "SearchRows":
-        """Return what is known of some rows."""
-        tensors = (self.place[rows], self.seed[rows], self.mask[rows], self.prefix[rows])
-        return SearchRows(*tensors, picked(self.prepared, rows))
-
-
 def picked(tensors: Tensors, rows: Ints) -> Tensors:
     """Return some rows of each tensor."""
     return {name: tensor[rows] for name, tensor in tensors.items()}
@@ -121,16 +100,17 @@ def search(  # noqa: PLR0913 - what search knows of a model, and what a caller m
     sources = len(mask)
     if not sources:
         return []
-    each = settings.rows
-    rows = np.repeat(np.arange(sources), each)
-    numbers = row_seeds(settings.seed, range(sources) if seeds is None else seeds, each)
     values, real = prefix or (np.zeros((sources, 0), dtype=np.int64), True)
-    begins = np.where(real, values, FREE)
-    given = SearchRows(
-        np.arange(len(rows)), numbers, mask[rows], begins[rows], picked(prepared, rows)
-    )
+    rows = np.repeat(np.arange(sources), settings.rows)
+    known = {
+        **picked(prepared, rows),
+        "place": np.arange(len(rows)),
+        "seed": row_seeds(settings.seed, range(sources) if seeds is None else seeds, settings.rows),
+        "mask": mask[rows],
+        "prefix": np.where(real, values, FREE)[rows],
+    }
     kind = Beam if settings.kind == "beam" else RowByRow
-    searching = kind(settings, special, longest or settings.max_length, given)
+    searching = kind(settings, special, longest or settings.max_length, known)
     return searching.run(step, picked(state, rows))
 
 
@@ -141,20 +121,24 @@ class Searching(ABC):
     """Whether a row may go on from another one, so that states are copied."""
 
     def __init__(
-        self, settings: SearchOptions, special: SpecialTokens, longest: int, given: SearchRows
+        self, settings: SearchOptions, special: SpecialTokens, longest: int, known: Tensors
     ) -> None:
-        self.settings = settings
-        self.special = special
+        self.settings, self.special = settings, special
         self.longest = longest
         """Most tokens of an output, `<stop>` included."""
-        self.given = given
-        self.sources = np.arange(len(given.place) // settings.rows)
+        self.known = known
+        """What is known of each row before the first step, every tensor (R, …): its `place` among
+        all rows, its `seed`, the `mask` of its source, the tokens of its `prefix` with `FREE`
+        behind them, and what is prepared."""
+        self.covered: Any = np.float32(0)
+        """The sum of its attention so far, (R, S), where a penalty asks for it."""
+        self.sources = np.arange(len(known["place"]) // settings.rows)
         """Which of all sources are open, (B,)."""
         self.alive = np.zeros((len(self.sources), settings.rows), dtype=np.float32)
         """The log probability of each beginning, (B, K); -inf where there is none to go on with."""
         self.last = np.zeros(self.alive.shape, ENDS)
         """The last beginnings of every source."""
-        self.last["row"] = given.place.reshape(self.alive.shape)
+        self.last["row"] = known["place"].reshape(self.alive.shape)
 
     @abstractmethod
     def advance(
@@ -168,42 +152,43 @@ class Searching(ABC):
 
     def run(self, step: Step, state: Tensors) -> list[list[SearchOutput]]:
         """Make all steps, and return what they found."""
-        settings = self.settings
-        token_R = np.full(len(self.given.place), self.special.go)
+        settings, columns = self.settings, list[Column]()
+        token_R = np.full(len(self.known["place"]), self.special.go)
         output_Rt = np.zeros((len(token_R), 0), dtype=np.int64)
-        covered_RS: Any = np.float32(0)
-        columns: list[Column] = []
         for steps in range(self.longest):
-            given = self.given
-            scores_RV, weights_RS, state = step(token_R, state, given.prepared)
-            scores_RV = allowed(scores_RV, output_Rt, given.prefix, steps, settings, self.special)
-            penalty_R = None
-            if settings.coverage_penalty:
-                covered_RS = covered_RS + _needed(weights_RS)
-                penalty_R = settings.coverage_penalty * _uncovered(covered_RS, given.mask)
+            place_R = self.known["place"]
+            scores_RV, weights_RS, state = step(token_R, state, self.known)
+            prefix_RP = self.known["prefix"]
+            scores_RV = allowed(scores_RV, output_Rt, prefix_RP, steps, settings, self.special)
+            penalty_R = self._penalty(weights_RS) if settings.coverage_penalty else None
             token_R, row_R = self.advance(scores_RV, penalty_R, steps)
-            columns.append((given.place, token_R, given.place[row_R], weights_RS))
+            columns.append((place_R, token_R, place_R[row_R], weights_RS))
             going_B = np.any(self.alive > NEVER, axis=1)
             if not going_B.any():
                 break
-            if going_B.sum() <= FEWER * len(going_B):
-                kept = self._keep(going_B)
+            if going_B.sum() <= FEWER * len(going_B):  # the other sources leave
+                kept = np.arange(len(token_R)).reshape(self.alive.shape)[going_B].ravel()
+                self.sources, self.alive = self.sources[going_B], self.alive[going_B]
+                self.known = picked(self.known, kept)
                 row_R, token_R = row_R[kept], token_R[kept]
             if settings.no_repeat_ngram:  # to copy all of it at every step takes long
                 output_Rt = np.concatenate([output_Rt[row_R], token_R[:, None]], 1)
             if settings.coverage_penalty:
-                covered_RS = covered_RS[row_R]
-            if self.moves or len(row_R) < len(given.place):
+                self.covered = self.covered[row_R]
+            if self.moves or len(row_R) < len(place_R):
                 state = picked(state, row_R)
         return _traced(self.ends(), columns)
 
-    def _keep(self, going_B: Bools) -> Ints:
-        """Let the other sources leave; return the rows that stay."""
-        kept = np.arange(self.alive.size).reshape(self.alive.shape)[going_B].ravel()
-        self.sources = self.sources[going_B]
-        self.alive = self.alive[going_B]
-        self.given = self.given.pick(kept)
-        return kept
+    def _penalty(self, weights_RS: Floats | None) -> Floats:
+        """Return β Σ_j log min(Σ_t α_tj, 1) of each row, (R,), over its real positions."""
+        if weights_RS is None:
+            raise DataError(
+                "coverage_penalty needs attention weights, but this model gives none; set it to 0."
+            )
+        self.covered = self.covered + weights_RS
+        terms_RS = np.log(np.clip(self.covered, np.finfo(np.float32).tiny, 1.0))
+        sums_R = np.where(self.known["mask"], terms_RS, 0).sum(1)
+        return self.settings.coverage_penalty * np.asarray(sums_R, dtype=np.float32)
 
     def score(self, log_probability: Floats, length: Any, penalty: Floats | None) -> Floats:
         """Return log P / |y|^α + β Σ_j log min(Σ_t α_tj, 1), what hypotheses are compared by."""
@@ -226,7 +211,7 @@ class RowByRow(Searching):
     ) -> tuple[Ints, Ints]:
         """Take the most probable token of each row, or draw one."""
         if self.settings.kind == "sample":
-            token_R = drawn(allowed_RV, self.given.seed, steps, self.settings)
+            token_R = drawn(allowed_RV, self.known["seed"], steps, self.settings)
         else:
             token_R = best_tokens(allowed_RV, 1)[1][:, 0]
         rows = np.arange(len(token_R))
@@ -234,7 +219,7 @@ class RowByRow(Searching):
         stops_R = token_R == self.special.stop
         goes_R = total_R > NEVER
         last = self.last.reshape(-1)  # the same table, flat
-        place = self.given.place[goes_R]
+        place = self.known["place"][goes_R]
         # Of arrays, whose powers may differ from those of numbers in the last bit.
         last["score"][place] = self.score(total_R, np.full_like(rows, steps + 1), penalty_R)[goes_R]
         last["log_probability"][place] = total_R[goes_R]
@@ -262,9 +247,9 @@ class Beam(Searching):
     moves = True
 
     def __init__(
-        self, settings: SearchOptions, special: SpecialTokens, longest: int, given: SearchRows
+        self, settings: SearchOptions, special: SpecialTokens, longest: int, known: Tensors
     ) -> None:
-        super().__init__(settings, special, longest, given)
+        super().__init__(settings, special, longest, known)
         self.alive[:, 1:] = NEVER  # equal beginnings would all go on in the same way
         self.last["score"] = self.last["log_probability"] = self.alive
         self.pool = np.zeros((len(self.sources), settings.nbest), ENDS)
@@ -275,7 +260,7 @@ class Beam(Searching):
         self, allowed_RV: Floats, penalty_R: Floats | None, steps: int
     ) -> tuple[Ints, Ints]:
         """Keep the best beginnings that go on, and the best hypotheses that ended."""
-        width, place_R = self.settings.width, self.given.place
+        width, place_R = self.settings.width, self.known["place"]
         log_BC, token_BC, row_BC = self._grown(allowed_RV)
         penalty_BC = None if penalty_R is None else penalty_R[row_BC]
         grown = np.zeros(log_BC.shape, ENDS)
@@ -284,7 +269,12 @@ class Beam(Searching):
         grown["row"] = place_R[row_BC]
         grown["count"] = steps
         grown["finished"] = token_BC == self.special.stop
-        worst_B1 = self._pooled(grown[:, :width])
+        ended = grown[:, :width].copy()
+        ended["score"] = np.where(ended["finished"], ended["score"], NEVER)
+        pool = np.concatenate([self.pool[self.sources], ended], 1)
+        pool = np.take_along_axis(pool, highest(pool["score"], self.settings.nbest)[1], 1)
+        self.pool[self.sources] = pool
+        worst_B1 = pool["score"][:, -1:]
         log_BK, at_BK = highest(np.where(grown["finished"], NEVER, log_BC), width)
         last = np.take_along_axis(grown, at_BK, 1)
         last["score"] = np.where(log_BK > NEVER, last["score"], NEVER)
@@ -300,21 +290,8 @@ class Beam(Searching):
         token_BK, row_BK = (np.take_along_axis(each, at_BK, 1) for each in (token_BC, row_BC))
         return token_BK.ravel(), row_BK.ravel()
 
-    def _pooled(self, grown: Ends) -> Floats:
-        """Keep the best that ended; return the score of the worst of each source, (B, 1)."""
-        ended = grown.copy()
-        ended["score"] = np.where(grown["finished"], grown["score"], NEVER)
-        pool = np.concatenate([self.pool[self.sources], ended], 1)
-        pool = np.take_along_axis(pool, highest(pool["score"], self.settings.nbest)[1], 1)
-        self.pool[self.sources] = pool
-        worst_B1: Floats = pool["score"][:, -1:]
-        return worst_B1
-
     def _grown(self, allowed_RV: Floats) -> tuple[Floats, Ints, Ints]:
-        """Return the best 2K beginnings that are one token longer, as (B, C) arrays.
-
-        They are log P, token and row, the best first.
-        """
+        """Return log P, token and row, (B, C), of the best 2K beginnings a token longer."""
         (sources, width), size = self.alive.shape, allowed_RV.shape[1]
         # No row can have more of the best.
         log_RC, token_RC = best_tokens(allowed_RV, min(2 * width, size))
@@ -337,21 +314,6 @@ class Beam(Searching):
         whole = np.concatenate([self.pool, last], 1)
         first_BN = (whole["score"] == NEVER).argsort(1, kind="stable")[:, : self.settings.nbest]
         return np.take_along_axis(whole, first_BN, 1)
-
-
-def _needed(weights: Floats | None) -> Floats:
-    """Return attention weights, or say that a penalty for coverage needs them."""
-    if weights is None:
-        raise DataError(
-            "coverage_penalty needs attention weights, but this model gives none; set it to 0."
-        )
-    return weights
-
-
-def _uncovered(covered_RS: Floats, mask_RS: Bools) -> Floats:
-    """Return Σ_j log min(Σ_t α_tj, 1) of each row, (R,), over its real positions."""
-    terms_RS = np.log(np.clip(covered_RS, np.finfo(np.float32).tiny, 1.0))
-    return np.asarray(np.where(mask_RS, terms_RS, 0).sum(1), dtype=np.float32)
 
 
 def _traced(ends: Ends, columns: Sequence[Column]) -> list[list[SearchOutput]]:

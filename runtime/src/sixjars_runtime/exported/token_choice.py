@@ -54,7 +54,6 @@ def allowed(
 def _ruled(
     scores_RV: Floats, output_Rt: Ints, steps: int, settings: SearchOptions, special: SpecialTokens
 ) -> Floats:
-    """Apply the rules of the settings, in place."""
     scores_RV[:, special.never(settings.unknown)] = NEVER
     length = settings.no_repeat_ngram
     if 0 < length <= output_Rt.shape[1]:
@@ -135,10 +134,7 @@ def row_seeds(seed: int, sources: Sequence[int], rows: int) -> Bits:
 
 
 def hashed(numbers: Bits) -> Bits:
-    """Mix 64-bit numbers well: splitmix64.
-
-    Steele, Lea & Flood 2014, doi 10.1145/2660193.2660195.
-    """
+    """Mix 64-bit numbers: splitmix64, Steele, Lea & Flood 2014, doi 10.1145/2660193.2660195."""
     mixed = numbers + np.uint64(0x9E3779B97F4A7C15)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

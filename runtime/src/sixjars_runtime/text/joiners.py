@@ -54,7 +54,7 @@ def stand_ins(tokens: Iterable[str]) -> dict[str, str]:
     return {
         form: min(known, key=lambda other: _distance(form, other))
         for mark, known in _by_mark(tokens).items()
-        for form in _forms(mark)
+        for form in (f"{left}{mark}{right}" for left, right in product(("", JOINER), repeat=2))
         if form not in known
     }
 
@@ -75,17 +75,12 @@ def folded(counts: Mapping[str, int], least: int) -> Counter[str]:
 
 
 def _by_mark(tokens: Iterable[str]) -> dict[str, list[str]]:
-    """Return the forms of each mark among the tokens, in their order."""
     forms: dict[str, list[str]] = {}
     for token in tokens:
         mark = without_joiners(token) if len(token) <= _LONGEST else ""
         if len(mark) == 1 and mark != JOINER:
             forms.setdefault(mark, []).append(token)
     return forms
-
-
-def _forms(mark: str) -> list[str]:
-    return [f"{left}{mark}{right}" for left, right in product(("", JOINER), repeat=2)]
 
 
 def _distance(form: str, other: str) -> int:

@@ -48,7 +48,11 @@ def segments_of(text: str, kind: str) -> list[str]:
         case "lines":
             return _lines(text)
         case "turns":
-            return _turns(_lines(text))
+            lines = _lines(text)
+            if all(line.startswith((f"{OTHER} ", f"{OWN} ")) for line in lines):
+                return lines
+            left = range(len(lines) - 1, -1, -1)
+            return [marked(line, own=at % 2 == 1) for at, line in zip(left, lines, strict=True)]
     raise ValueError(unknown("kind of segments", kind, KINDS))
 
 
@@ -178,10 +182,3 @@ def kind_of(value: object) -> str:
 
 def _lines(text: str) -> list[str]:
     return [line.strip() for line in text.splitlines() if line.strip()]
-
-
-def _turns(lines: list[str]) -> list[str]:
-    if all(line.startswith((f"{OTHER} ", f"{OWN} ")) for line in lines):
-        return lines
-    last = len(lines) - 1
-    return [marked(line, own=(last - at) % 2 == 1) for at, line in enumerate(lines)]

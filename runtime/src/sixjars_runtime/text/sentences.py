@@ -99,10 +99,7 @@ def sentences_of(text: str) -> list[str]:
 
 
 def _lines(text: str) -> Iterator[tuple[str, str]]:
-    """Return the lines of a text, each with the tags that end it.
-
-    Tags before any word stay at the start of a line.
-    """
+    """Return the lines of a text with the tags that end each; those before any word begin one."""
     begin, lead = 0, ""
     for maybe in _MAYBE_BREAK.finditer(text):
         match = _BREAK.match(text, maybe.start()) if maybe.start() >= begin else None
@@ -119,7 +116,6 @@ def _lines(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _pieces(line: str, *, cased: bool) -> Iterator[str]:
-    """Yield the sentences of a line."""
     begin = quotes = counted = 0
     for mark in _MARK.finditer(line):
         quotes += line.count('"', counted, mark.end())
@@ -156,7 +152,6 @@ def _ends(line: str, begin: int, mark: re.Match[str], end: int, *, cased: bool) 
 
 
 def _glued(line: str, mark: re.Match[str], word: str, after: str) -> bool:
-    """Whether a word directly after a mark begins a sentence."""
     before = line[max(mark.start() - 40, 0) : mark.start()]
     if not word or not before or before[-1].isspace():
         return False

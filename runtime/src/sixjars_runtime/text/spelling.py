@@ -73,10 +73,7 @@ class TokenizerSettings:
 @final
 @dataclass(frozen=True)
 class Vocabulary:
-    """The tokens of a vocabulary in the order of their ids.
-
-    The special tokens come before them and are not listed.
-    """
+    """The tokens of a vocabulary by their ids, without the special ones before them."""
 
     tokens: list[str]
     merges: list[tuple[str, str]] = field(default_factory=list)
@@ -99,10 +96,7 @@ class Vocabulary:
 
 
 def tokenizer_of(vocabulary: Vocabulary, settings: TokenSettings) -> Tokenizer:
-    """Make a tokenizer of the library.
-
-    All but the vocabulary is made here, so a saved one can bring nothing else along.
-    """
+    """Make a tokenizer of the library from a vocabulary alone: a saved one brings nothing else."""
     numbers = {token: number for number, token in enumerate([*INSIDE, *vocabulary.tokens])}
     model: models.Model
     if settings.tokens == "words":
@@ -184,10 +178,7 @@ def unknown_named(tokens: list[str], spelled: list[str]) -> list[str]:
 
 
 def _leads(token: str) -> bool:
-    """Whether a word follows a token without a space.
-
-    It does after an opening bracket or quote, and a dash or slash inside a word.
-    """
+    """Whether a word follows a token without a space, as after `(`, “, a dash or a slash."""
     if token.startswith(MARK):
         sign = token.removeprefix(MARK)
         return sign in ('"', "'") or (len(sign) == 1 and category(sign) in ("Ps", "Pi"))
@@ -227,20 +218,14 @@ class BaseTokenizer(ABC):
         return self._names[number] if number < self.size else source_words[number - self.size]
 
     def word_index(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return the word between white space that each token of each text belongs to.
-
-        Words are counted from 0.
-        """
+        """Return the word between white space, from 0, that each token of each text belongs to."""
         words = [text.split() for text in texts]
         different = list(dict.fromkeys(chain.from_iterable(words)))
         counts = dict(zip(different, map(len, self.encode_many(different)), strict=True))
         return [[at for at, word in enumerate(some) for _ in range(counts[word])] for some in words]
 
     def by_word(self) -> dict[str, list[int]]:
-        """Return all ids of each plain spelling, special tokens left out.
-
-        `￭,` and `,` are one mark, with one plain spelling.
-        """
+        """Return all ids of each plain spelling, which `￭,` and `,` share; no special tokens."""
         ids: dict[str, list[int]] = {}
         for number in range(len(SPECIAL), self.size):
             ids.setdefault(self.plain(self._names[number]), []).append(number)
@@ -270,10 +255,7 @@ class Spelling(BaseTokenizer):
         return self._kind in ("words", "characters")
 
     def _ids_of_words(self, words: Sequence[str], *, open: bool) -> list[list[int]]:
-        """Return the ids of words, and keep those of the first words for later.
-
-        Characters have the space before them.
-        """
+        """Return the ids of words, and keep some; characters have the space before them."""
         kept = self._open_words if open else self._words
         new = [word for word in words if word not in kept]
         rows = self._rows_of(new)
@@ -313,7 +295,6 @@ class Spelling(BaseTokenizer):
         return [looked_up(word) if is_whole else next(split).ids for word, is_whole in pairs]
 
     def _with_hashes(self, text: str, ids: Sequence[int]) -> list[int]:
-        """Return ids with the hash of its word in place of each `<unk>`."""
         tokens = zip(self.split(text), ids, strict=True)
         return [self._hash(token) if number == UNK else number for token, number in tokens]
 
@@ -334,9 +315,8 @@ class Spelling(BaseTokenizer):
     def split(self, text: str) -> list[str]:
         """Return what stands at each position of `encode(text)`, spelled as in the vocabulary.
 
-        Unknown words are spelled too.
-
-        Subwords are found by looking them up, so a letter that is not known is `<unk>` among them.
+        Unknown words are spelled too. Subwords are found by looking them up, so a letter that is
+        not known is `<unk>` among them.
         """
         if not self.can_copy:
             return [self._names[number] for number in self.encode(text)]

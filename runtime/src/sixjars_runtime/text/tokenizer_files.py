@@ -15,7 +15,7 @@ from typing import Any, Final, final
 
 from tokenizers import Tokenizer
 
-from sixjars_runtime.errors import DataError, MissingExtra, RunError, first_line, shown
+from sixjars_runtime.errors import DataError, MissingExtra, RunError, first_line, need, shown
 from sixjars_runtime.special_tokens import GO, PAD, SPECIAL, STOP, UNK
 from sixjars_runtime.text.segments import has_half_character
 from sixjars_runtime.text.spelling import BaseTokenizer
@@ -87,10 +87,9 @@ def _hugging_face(content: bytes) -> Engine:
 
 
 def _sentence_piece(content: bytes) -> Engine:
-    try:
-        from sentencepiece import SentencePieceProcessor
-    except ImportError:
-        raise MissingExtra("sentencepiece", "sentencepiece") from None
+    need("sentencepiece", "sentencepiece")
+    from sentencepiece import SentencePieceProcessor
+
     model: Any = SentencePieceProcessor(model_proto=content)
     count = model.get_piece_size()
     return Engine(
@@ -151,10 +150,7 @@ class GivenTokenizer(BaseTokenizer):
         return [self._names[number] for number in self.encode(text)]
 
     def decode(self, ids: Sequence[int], source_words: Sequence[str] = ()) -> str:
-        """Return the text of ids.
-
-        An id from `size` on is a word of the source in place of an unknown one.
-        """
+        """Return the text of ids; one from `size` on is a word of the source."""
         kept = (number for number in ids if number not in (PAD, GO, STOP))
         return " ".join(filter(None, self._spelled(kept, source_words)))
 
@@ -218,8 +214,5 @@ def _made(content: bytes, library: str) -> GivenTokenizer:
 
 
 def _tidy(text: str) -> str:
-    """Return a text in Unicode NFC, with single spaces and none at the ends.
-
-    Our own tokenizers do the same.
-    """
+    """Return a text in NFC, with single spaces and none at the ends, as our tokenizers do."""
     return " ".join(unicodedata.normalize("NFC", text).split())

@@ -80,9 +80,7 @@ def compare(
         # samples depend on the number of an input
         if (search or predictor.recipe.evaluation.search).kind == "sample":
             again = [predictor.nbest([each], search=search)[0] for each in inputs[:ALONE]]
-    count = len(inputs)
-    same = 0
-    difference = 0.0
+    count, gaps = len(inputs), list[float]()
     for at in range(count):
         # the answers to an input, and those to it alone
         expected = [each for predictions in [*ours, *again][at::count] for each in predictions]
@@ -90,10 +88,8 @@ def compare(
         texts = [[each.text, each.error is None] for each in expected]
         if texts == [output[:2] for output in outputs]:
             pairs = zip(expected, outputs, strict=True)
-            gaps = (abs(each.log_probability - output[2]) for each, output in pairs)
-            difference = max(difference, *gaps)
-            same += 1
-    return Agreement(count, same, difference)
+            gaps.append(max(abs(each.log_probability - output[2]) for each, output in pairs))
+    return Agreement(count, len(gaps), max(gaps, default=0.0))
 
 
 def exported_predictions(folder: Path, inputs: Sequence[Any]) -> list[list[list[Any]]]:
@@ -101,13 +97,9 @@ def exported_predictions(folder: Path, inputs: Sequence[Any]) -> list[list[list[
 
     Behind the predictions for all inputs are those for the first of them, each given alone.
     """
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, str(folder), str(ALONE)],
-        input=json.dumps(inputs),
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-    )
+    command = [sys.executable, "-c", PROGRAM, str(folder), str(ALONE)]
+    given = json.dumps(inputs)
+    done = subprocess.run(command, input=given, capture_output=True, text=True, encoding="utf-8")
     if done.returncode:
         lines = done.stderr.strip().splitlines() or ["it ended without a word"]
         reason = lines[-1][:300].rstrip(".")

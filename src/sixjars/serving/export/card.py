@@ -1,16 +1,19 @@
-"""The section of a model card on a graph with a search inside: its inputs and outputs."""
+"""The section of a model card on a graph with a search inside: its inputs, outputs and texts."""
 
+import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from sixjars.data.dataset import Fields
+from sixjars.data.field import Field
 from sixjars.decoding import in_words
 from sixjars.decoding.scores import order_in_words
 from sixjars.recipe.sections import SearchSettings
-from sixjars.serving.export.texts import read_in_words, written_in_words
 from sixjars_runtime.exported.settings import WHOLE
-from sixjars_runtime.special_tokens import SPECIAL
+from sixjars_runtime.special_tokens import SPECIAL, UNK
+from sixjars_runtime.text.joiners import JOINER, STAND_IN
+from sixjars_runtime.text.spelling import MARK, has_marked_words
 
 VALUES = {
     "int64": "token ids, 0 behind the end of a row",
@@ -40,6 +43,55 @@ OUTPUTS = {
     "over the positions of the source",
     "mask": "true where such a position is real",
 }
+
+MARKED = (
+    f"replace every `{MARK}` in a word by `_`, and put `{MARK}` before the word, the first one too"
+)
+SPLITS = {
+    "characters": ["join the words with one space; each code point is a token, the spaces too"],
+    "spaces": ["each word is a token"],
+    "punctuation": [
+        f"replace every `{JOINER}` in a word by `{STAND_IN}`",
+        "each punctuation mark or symbol (Unicode categories P and S, and U+FE0E, U+FE0F and "
+        "U+20E3) is a token, and what is between them is a token too; a mark begins with "
+        f"`{JOINER}` unless it begins the word, and ends with `{JOINER}` if no mark follows it in "
+        f"the word: `home (now)` is `home`, `({JOINER}`, `now` and `{JOINER})`",
+        "a mark that is not among the `tokens` is the one that is and has fewest "
+        f"`{JOINER}` more or less, the first of several",
+    ],
+    "marked": [
+        MARKED,
+        "each punctuation mark or symbol (Unicode categories P and S) is a token, with the "
+        f"`{MARK}` if one is right before it; what is between them is a token too: `home, now` is "
+        f"`{MARK}home`, `,` and `{MARK}now`",
+    ],
+    "bpe": [
+        MARKED,
+        "each code point is a token; as long as two neighbours in a word are a pair of `merges`, "
+        "those whose pair comes first there become one token, the first such neighbours in the "
+        "word first",
+    ],
+    "unigram": [
+        MARKED,
+        "a word is split into those of the `tokens` whose `scores` sum to the most; a code point "
+        "that is no token counts as the lowest score minus 10, and such ones side by side are one "
+        "token",
+    ],
+}
+"""The steps from words to tokens, by the kind of the vocabulary."""
+JOINED = {
+    "characters": "join them",
+    "spaces": "join them with one space",
+    "punctuation": f"join them with one space, and leave out every `{JOINER} {JOINER}`, ` {JOINER}` "
+    f"and `{JOINER} `, in this order, and those at the ends",
+}
+"""What makes a text of tokens, by the kind of the vocabulary; of all others a mark is a space."""
+LIBRARIES = {
+    "tokenizer.json": "a `tokenizer.json` of Hugging Face",
+    "sentencepiece": "a SentencePiece model",
+}
+FIRST = len(SPECIAL)
+NUMBERED = f"its tokens without the special ones, in its order, are {FIRST}, {FIRST + 1}, and so on"
 
 
 def whole_card(folder: Path, search: SearchSettings, fields: Fields) -> str:
@@ -106,7 +158,6 @@ def _ids(fields: Fields) -> list[str]:
 
 
 def _texts(fields: Fields) -> list[str]:
-    """The ways from texts to ids, and from ids to a text."""
     lines = []
     for name, field in (fields.inputs or {"prefix": fields.output}).items():
         if field.facts().get("vocabulary") or not fields.inputs:
@@ -115,3 +166,57 @@ def _texts(fields: Fields) -> list[str]:
     if fields.output.facts().get("vocabulary"):
         lines += ["", "### From `tokens` to a text", "", *written_in_words(fields.output)]
     return lines
+
+
+def read_in_words(field: Field, *, limited: bool = True) -> list[str]:
+    """The steps from a text to ids, numbered; `limited` where the field limits the length."""
+    about, settings = json.loads(field.to_json()), field.settings.model_dump()
+    file = f"`fields/{field.name}.json`"
+    steps = []
+    if settings["segments"] != "none":
+        segments = f"split the text into {settings['segments']}, as `sixjars_runtime` does"
+        steps.append(f"{segments}; each goes through what follows")
+    if about["kind"] == "file":
+        steps.append("Unicode NFC, every run of white space one space, none at the ends")
+        source = f"{LIBRARIES[about['library']]}, which is `content` of {file} in base64"
+        steps.append(f"split it with {source}; no special token is added")
+        steps.append(f"{NUMBERED}; its unknown token is {UNK}")
+    else:
+        steps += ["lowercase every code point"] if about["lowercase"] else []
+        steps += ["Unicode NFC; split it into words at white space", *SPLITS[_kind(about)]]
+        place = f"its place in `tokens` of {file}, from 0"
+        steps.append(f"the id of a token is {FIRST} + {place}; of others, {UNK}")
+    if limited:
+        steps.append(_limited(settings))
+    return [f"{number}. {step}" for number, step in enumerate(steps, 1)]
+
+
+def _limited(settings: Mapping[str, Any]) -> str:
+    most, segments = settings["max_length"], settings["segments"]
+    if settings["on_long"] not in (None, "cut"):
+        return f"a row has at least one id, and at most {most}"
+    ends = "" if segments == "none" else ", one for the end of each segment counted"
+    latest = "the last turns are read, as many as fit"
+    cut = latest if segments == "turns" else "the others are cut off"
+    return f"a row has at least one id, and at most {most}{ends}; {cut}"
+
+
+def written_in_words(field: Field) -> list[str]:
+    """The steps from ids to a text, numbered."""
+    about, file = json.loads(field.to_json()), f"`fields/{field.name}.json`"
+    if about["kind"] == "file":
+        source = f"{LIBRARIES[about['library']]}, which is `content` of {file} in base64"
+        return [f"1. decode the ids with {source}; {NUMBERED}"]
+    kind = _kind(about)
+    unknown = f" (`{MARK}{SPECIAL[UNK]}`)" if kind == "marked" else ""
+    joined = JOINED.get(
+        kind, f"join them, replace every `{MARK}` by a space, and leave out the first space"
+    )
+    names = f"take `tokens[id - {FIRST}]` of {file} for each id, and `{SPECIAL[UNK]}` for {UNK}"
+    return [f"1. {names}{unknown}", f"2. {joined}"]
+
+
+def _kind(about: Mapping[str, Any]) -> str:
+    if has_marked_words(about):
+        return "marked"
+    return str(about["split"] if about["kind"] == "words" else about["kind"])

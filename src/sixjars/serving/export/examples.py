@@ -40,21 +40,17 @@ def inputs_of(fields: Fields, rows: int, longest: int) -> dict[str, Padded]:
 def _padded(field: Field, lengths: list[int], random: torch.Generator) -> Padded:
     blank = field.blank()
     mask_BS = torch.arange(max(lengths)) < torch.tensor(lengths).unsqueeze(1)
-    values = _random(field, (*mask_BS.shape, *blank.values.shape[2:]), blank.values.dtype, random)
-    mask = mask_BS.view(*mask_BS.shape, *(1 for _ in blank.values.shape[2:]))
-    segments = None if blank.segments is None else _segments(lengths, mask_BS)
-    return Padded(values * mask.to(values.dtype), mask_BS, segments)
-
-
-def _random(
-    field: Field, shape: tuple[int, ...], dtype: torch.dtype, random: torch.Generator
-) -> Tensor:
+    inner, dtype = blank.values.shape[2:], blank.values.dtype
     if dtype.is_floating_point:
-        return torch.randn(shape, generator=random).to(dtype)
-    least, most = len(SPECIAL), max(len(SPECIAL) + 1, _vocabulary(field))
-    if dtype == torch.uint8:
-        least, most = 0, 256
-    return torch.randint(least, most, shape, generator=random).to(dtype)
+        values = torch.randn((*mask_BS.shape, *inner), generator=random)
+    else:
+        least, most = len(SPECIAL), max(len(SPECIAL) + 1, _vocabulary(field))
+        if dtype == torch.uint8:
+            least, most = 0, 256
+        values = torch.randint(least, most, (*mask_BS.shape, *inner), generator=random)
+    mask = mask_BS.view(*mask_BS.shape, *(1 for _ in inner))
+    segments = None if blank.segments is None else _segments(lengths, mask_BS)
+    return Padded(values.to(dtype) * mask.to(dtype), mask_BS, segments)
 
 
 def _vocabulary(field: Field) -> int:

@@ -26,11 +26,11 @@ from sixjars.runs.recipes import Blueprint
 from sixjars.serving.export.agreement import Agreement, compare
 from sixjars.serving.export.card import whole_card
 from sixjars.serving.export.examples import SHAPES, inputs_of
-from sixjars.serving.export.graphs import Function, Value, exportable, write_graph
+from sixjars.serving.export.graphs import Value, exportable, write_graph
 from sixjars.serving.export.int8 import quantise
 from sixjars.serving.export.stages import NetworkStages
 from sixjars.serving.export.whole import search_inside, write_whole
-from sixjars_runtime.errors import MissingExtra, RecipeError, RunError, unknown
+from sixjars_runtime.errors import RecipeError, RunError, need, unknown
 from sixjars_runtime.exported.inputs import READERS
 from sixjars_runtime.exported.outputs import WRITERS
 from sixjars_runtime.exported.settings import CHOOSE, ENCODER, FORMAT, SETTINGS, STEP
@@ -89,7 +89,8 @@ def export(
         raise RunError(f"{target} is there already; remove it, or choose another name.")
     check_writable(target)
     opened = open_run(run, AllowedCode(tuple(allow), tuple(components)))
-    need_libraries()
+    for library in ("onnx", "onnxscript"):
+        need(library, "export")
     predictor = Predictor(opened, device="cpu")
     _check_fields(predictor.fields)
     inside = search_inside(predictor, **search)
@@ -131,15 +132,6 @@ def _write(
     (folder / "README.md").write_text(card, encoding="utf-8")
 
 
-def need_libraries() -> None:
-    """Refuse to go on without what is needed."""
-    for name in ("onnx", "onnxscript"):
-        try:
-            __import__(name)
-        except ImportError:
-            raise MissingExtra(name, "export") from None
-
-
 def _check_fields(fields: Fields) -> None:
     pairs = [(field, READERS) for field in fields.inputs.values()]
     for field, known in (*pairs, (fields.output, WRITERS)):
@@ -150,23 +142,16 @@ def _check_fields(fields: Fields) -> None:
             )
 
 
-def _extractors(fields: Fields) -> dict[str, Any]:
-    """The frozen backbones that compute the features of files, by input; others have no weights."""
-    pairs = ((name, field.equipment.extractor) for name, field in fields.inputs.items())
-    return {name: each for name, each in pairs if each is not None and each.fingerprint is not None}
-
-
 def _write_backbones(extractors: Mapping[str, Any], folder: Path) -> None:
     for name, extractor in extractors.items():
         shapes = ((count, 3, extractor.pixels, extractor.pixels) for count in (3, 1, 2, 5))
         examples = [{"pixels": torch.randint(0, 256, shape).byte()} for shape in shapes]
-        path = folder / f"{name}.onnx"
+
+        def features(value: Any, extractor: Any = extractor) -> Value:
+            return {"values": extractor.features(value["pixels"])}
+
         what = f"the backbone {extractor.name}"
-        write_graph(path, _features(extractor), [extractor.backbone], examples, what=what)
-
-
-def _features(extractor: Any) -> Function:
-    return lambda value: {"values": extractor.features(value["pixels"])}
+        write_graph(folder / f"{name}.onnx", features, [extractor.backbone], examples, what=what)
 
 
 def _write_graphs(
@@ -178,7 +163,11 @@ def _write_graphs(
     encoded = [network.encode(example) for example in examples]
     components = network.named_children()
     what = " and ".join(f"the {role} {type(part).__name__}" for role, part in components)
-    extractors = _extractors(fields)
+    extractors = {  # frozen backbones: others have no weights
+        name: field.equipment.extractor
+        for name, field in fields.inputs.items()
+        if getattr(field.equipment.extractor, "fingerprint", None) is not None
+    }
     if search is not None:
         write_whole(NetworkStages(network, search, extractors), fields, folder, what=what)
     else:
@@ -255,14 +244,11 @@ def _chosen(network: Network, value: Any) -> Value:
 
 def _beyond(generator: Generator, encoded: list[Encoded]) -> int | None:
     """How many tokens an output may have beyond its source's positions, where that limits it."""
-    limits = {
-        None if (most := generator.longest(each)) is None else most - each.mask.shape[1]
-        for each in encoded
-    }
+    longest = ((generator.longest(each), each.mask.shape[1]) for each in encoded)
+    limits = {None if most is None else most - positions for most, positions in longest}
     if len(limits) > 1:
-        name = f"the decoder {type(generator).__name__}"
         raise RunError(
-            f"{name} cannot be exported: "
+            f"the decoder {type(generator).__name__} cannot be exported: "
             "the length of its outputs depends on more than the source's."
         )
     return limits.pop()

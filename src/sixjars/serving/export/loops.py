@@ -66,7 +66,6 @@ class JoinedGraphs:
         return helper.make_model(self._graph, opset_imports=opsets, ir_version=version)
 
     def _renamed(self, part: str, model: Any, inside: Mapping[str, str]) -> Any:
-        """A copy of a graph with its own names; its inputs are `inside`, or outputs of others."""
         inputs = [value.name for value in model.graph.input]
         names = {name: inside.get(name) or self._called[name] for name in inputs}
         graph = type(model.graph)()

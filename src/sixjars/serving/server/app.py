@@ -1,8 +1,8 @@
 """The application: its paths, their requests and their responses."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import Any, final
 
@@ -10,6 +10,7 @@ from fastapi import FastAPI, HTTPException, Request
 from fastapi.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
 from pydantic_core import to_json
 
+from sixjars.serving.pages import page, policy
 from sixjars.serving.server.batcher import Batcher, QueueClosed, QueueFull, WaitingRequest
 from sixjars.serving.server.guard import RequestGuard
 from sixjars.serving.server.messages import (
@@ -20,11 +21,9 @@ from sixjars.serving.server.messages import (
     Refusal,
     ReloadRequest,
     ReloadResponse,
-    predict_body,
-    stream_body,
+    request_body,
 )
 from sixjars.serving.server.metrics import ServerMetrics
-from sixjars.serving.server.page import page, policy
 from sixjars.serving.server.requests import (
     CheckedRequest,
     Uploads,
@@ -53,27 +52,17 @@ _STATUSES = {
     503: "Too many wait; come again after the seconds in Retry-After.",
     504: "It took longer than the time limit.",
 }
-REFUSALS: dict[int | str, dict[str, Any]] = {
+Responses = dict[int | str, dict[str, Any]]
+REFUSALS: Responses = {
     status: {"model": Refusal, "description": text} for status, text in _STATUSES.items()
 }
 _STAYED = "A run stays as it was, or they are being read again already."
-RELOADS: dict[int | str, dict[str, Any]] = {
+RELOADS: Responses = {
     200: {"model": ReloadResponse},
     409: {"model": Refusal, "description": _STAYED},
 }
 _EVENTS = "`token` after each step, then `end` (or `error`)."
-EVENTS: dict[int | str, dict[str, Any]] = {
-    200: {"content": {"text/event-stream": {}}, "description": _EVENTS}
-}
-
-
-@contextmanager
-def told_as(status: int) -> Iterator[None]:
-    """Raise errors of the toolkit as a response with that status."""
-    try:
-        yield
-    except SixJarsError as error:
-        raise HTTPException(status, sentence_of(error)) from None
+EVENTS: Responses = {200: {"content": {"text/event-stream": {}}, "description": _EVENTS}}
 
 
 @final
@@ -94,7 +83,6 @@ class Serving:
             self.batchers[name] = Batcher(run.work, self.settings, partial(self._count, name))
 
     def _count(self, name: str, jobs: Sequence[WaitingRequest], seconds: float) -> None:
-        """Add a batch to the metrics of a run."""
         count = sum(len(job.request.inputs) for job in jobs)
         self.metrics.inputs.labels(model=name).inc(count)
         self.metrics.compute_seconds.labels(model=name).inc(seconds)
@@ -136,10 +124,15 @@ class Serving:
     ) -> tuple[ServedRun, CheckedRequest]:
         """The run of a message, and its inputs."""
         run = self.named(message.model)
-        with told_as(422):
+        try:
             settings = run.settings_of(message, streams=streams)
-        inputs = inputs_of(message, uploads, settings.run.inputs, self.settings)
-        return run, CheckedRequest(inputs, settings, uploads.names)
+            inputs = inputs_of(message, uploads, settings.run.inputs, self.settings)
+            request = CheckedRequest(inputs, settings, uploads.names)
+            if streams:
+                run.check_stream(request)
+        except SixJarsError as error:
+            raise HTTPException(422, sentence_of(error)) from None
+        return run, request
 
     async def reload(self, name: str | None) -> list[str]:
         """Read one run again, or all; 409 with sentences about those that stay as they were."""
@@ -162,11 +155,10 @@ class Serving:
         fault = None
         try:
             await asyncio.to_thread(run.reload)
+        except SixJarsError as error:
+            fault = f"{run.name} stays as it was: {sentence_of(error)}"
         except Exception as error:  # noqa: BLE001 - a GPU may be full, a file half written
-            reason = f"{type(error).__name__}: {error}"
-            if isinstance(error, SixJarsError):
-                reason = sentence_of(error)
-            fault = f"{run.name} stays as it was: {reason}"
+            fault = f"{run.name} stays as it was: {type(error).__name__}: {error}"
         self.metrics.reloads.labels(model=run.name, ok=str(fault is None).lower()).inc()
         return fault
 
@@ -208,12 +200,11 @@ def application(
 
 
 def _add_predictions(app: FastAPI, serving: Serving) -> None:
-    """Add the paths that compute; their schema in OpenAPI depends on the runs."""
     settings = serving.settings
     runs = [run.message() for run in serving.runs.values()]
-    predicted: dict[int | str, dict[str, Any]] = {200: {"model": PredictResponse}}
+    predicted: Responses = {200: {"model": PredictResponse}}
 
-    @app.post("/v1/predict", openapi_extra=predict_body(runs, settings), responses=predicted)
+    @app.post("/v1/predict", openapi_extra=request_body(runs, settings), responses=predicted)
     async def predict(request: Request) -> Response:
         """Outputs for each input; one that cannot be used has an error of its own."""
         async with received(request, settings) as (message, uploads):
@@ -221,15 +212,15 @@ def _add_predictions(app: FastAPI, serving: Serving) -> None:
             rows = await while_there(request, serving.answer(run, checked))
         return _json({"model": run.name, "predictions": rows})
 
-    @app.post("/v1/stream", openapi_extra=stream_body(runs, settings), responses=EVENTS)
+    @app.post(
+        "/v1/stream", openapi_extra=request_body(runs, settings, streams=True), responses=EVENTS
+    )
     async def stream(request: Request) -> Response:
         """Server-sent events: tokens with their attention as they are written, for one input."""
         async with AsyncExitStack() as stack:
             message, uploads = await stack.enter_async_context(received(request, settings))
             message = message.model_copy(update={"weights": True})
             run, checked = serving.checked(message, uploads, streams=True)
-            with told_as(422):
-                run.check_stream(checked)
             events = OutputStream(partial(serving.answer, run), checked, stack.pop_all())
         await while_there(request, events.begin())
         headers = {"X-Accel-Buffering": "no"}
@@ -245,7 +236,6 @@ def _add_predictions(app: FastAPI, serving: Serving) -> None:
 
 
 def _add_information(app: FastAPI, serving: Serving, guard: RequestGuard) -> None:
-    """Add the paths that inform: models, health, metrics, and the live page."""
 
     @app.get("/v1/models", responses={200: {"model": ModelsResponse}})
     async def models() -> Response:

@@ -92,10 +92,7 @@ class Batcher:
     def waiting(self) -> int:
         """Inputs that wait."""
         with self._change:
-            return self._waiting()
-
-    def _waiting(self) -> int:
-        return sum(len(job.request.inputs) for job in self._line)
+            return sum(len(job.request.inputs) for job in self._line)
 
     @property
     def alive(self) -> bool:
@@ -109,9 +106,9 @@ class Batcher:
         with self._change:
             if self._closing:
                 raise QueueClosed
-            if self._waiting() > room:
+            if self.waiting > room:
                 self._line = deque(waiting for waiting in self._line if not waiting.given_up)
-            if self._waiting() > room:
+            if self.waiting > room:
                 raise QueueFull
             self._line.append(job)
             if self._idle or len(self._line) >= self._wanted:

@@ -36,6 +36,8 @@ SITES: Final = {None, "none", "same-origin"}
 DRAINING: Final = 2.0
 """Seconds for reading the rest of a request that was refused."""
 READS: Final = {"GET", "HEAD", "OPTIONS"}
+ASKED: Final = {401: {"WWW-Authenticate": "Bearer"}, 503: {"Retry-After": "1"}}
+"""Headers of refusals, by their status."""
 HEADERS: Final = [
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
@@ -79,7 +81,9 @@ class RequestGuard:
             body.most = self._most(headers)
             if refused is not None:
                 await drained(receive, body.most)
-                await _refusal(*refused)(scope, receive, noted)
+                number, sentence = refused
+                response = JSONResponse({"detail": sentence}, number, ASKED.get(number))
+                await response(scope, receive, noted)
             else:
                 await self.app(scope, partial(self._received, body), noted)
         finally:
@@ -120,7 +124,6 @@ class RequestGuard:
         return None
 
     def _is_known(self, headers: Mapping[str, str]) -> bool:
-        """Whether the token is right, compared in constant time."""
         kind, _, token = headers.get("authorization", "").partition(" ")
         expected = (self.settings.token or "").encode()
         return hmac.compare_digest(token.strip().encode(), expected) and kind.lower() == "bearer"
@@ -177,8 +180,3 @@ async def drained(receive: Receive, most: int) -> None:
         async with asyncio.timeout(DRAINING):
             while read <= 4 * most and (message := await receive()).get("more_body", False):
                 read += len(message.get("body", b""))
-
-
-def _refusal(status: int, sentence: str) -> JSONResponse:
-    headers = {401: {"WWW-Authenticate": "Bearer"}, 503: {"Retry-After": "1"}}
-    return JSONResponse({"detail": sentence}, status, headers.get(status))

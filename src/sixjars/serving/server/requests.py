@@ -236,19 +236,16 @@ def _input(given: Any, uploads: Uploads, names: list[str], files: list[str], mos
         return UnreadableInput(
             f"has {size} characters, but this server allows {most} (--max-text)."
         )
-    if not isinstance(given, dict):
-        given_by_name = {names[0]: given} if len(names) == 1 else {}
-    else:
-        given_by_name = given
-    values: dict[str, Any] = {}
-    for name, value in given_by_name.items():
-        values[name] = uploads.path(value) if name in files else value
+    alone = {names[0]: given} if len(names) == 1 else {}
+    values = dict(given if isinstance(given, dict) else alone)
+    for name in (name for name in values if name in files):
+        values[name] = uploads.path(values[name])
         if isinstance(values[name], UnreadableInput):
             return UnreadableInput(f"the {name} {values[name].sentence}")
     # a path of this machine under another name must not get through
     if files and set(values) != set(names):
         return UnreadableInput(f"must name {' and '.join(names)}.")
-    return values if values else given
+    return values or given
 
 
 def _size(value: Any) -> int:

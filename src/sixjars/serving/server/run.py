@@ -17,7 +17,7 @@ from sixjars.kernels.products import Precision
 from sixjars.learning.engine import Device, device_named
 from sixjars.runs.prediction.predictor import Predictor, load
 from sixjars.serving.server.settings import ServerSettings
-from sixjars_runtime.errors import DataError, MissingExtra
+from sixjars_runtime.errors import DataError, need
 
 if TYPE_CHECKING:
     from sixjars.serving.server.app import Serving
@@ -54,13 +54,16 @@ def serve(
         ...
     sixjars_runtime.errors.DataError: name at least one run to serve.
     """
-    checked = checked_settings(settings)
+    try:
+        checked = ServerSettings(**settings)
+    except TypeError as error:
+        raise DataError(f"serve: {error}.") from None
     places = named([runs] if isinstance(runs, str | os.PathLike) else runs)
-    need_libraries()
+    for library in ("fastapi", "prometheus_client", "python_multipart", "uvicorn"):
+        need(library, "serve")
     os.environ.setdefault("PILLOW_BLOCK_SIZE", BLOCKS)
-    logging.getLogger("python_multipart").setLevel(
-        logging.ERROR
-    )  # the response names the fault of a form
+    # the response names the fault of a form
+    logging.getLogger("python_multipart").setLevel(logging.ERROR)
     options: dict[str, Any] = {"device": device, "precision": precision}
     options |= {"allow": tuple(allow), "components": tuple(components)}
     compile_ahead(device_named(device).type)
@@ -70,14 +73,6 @@ def serve(
         host, port = listener.getsockname()[:2]
         ready(f"http://{f'[{host}]' if ':' in host else host}:{port}/")
         run_until_told(app, listener, checked)
-
-
-def checked_settings(given: Mapping[str, Any]) -> ServerSettings:
-    """The settings of a server from keywords."""
-    try:
-        return ServerSettings(**given)
-    except TypeError as error:
-        raise DataError(f"serve: {error}.") from None
 
 
 def named(runs: Sequence[str | os.PathLike[str]]) -> dict[str, Path]:
@@ -101,17 +96,6 @@ def named(runs: Sequence[str | os.PathLike[str]]) -> dict[str, Path]:
     return places
 
 
-def need_libraries() -> None:
-    """Refuse to go on without the libraries of a server."""
-    try:
-        import fastapi  # noqa: F401
-        import prometheus_client  # noqa: F401
-        import python_multipart  # noqa: F401
-        import uvicorn  # noqa: F401
-    except ImportError as error:
-        raise MissingExtra(error.name or "fastapi", "serve") from None
-
-
 def listening(settings: ServerSettings) -> socket.socket:
     """A socket that waits for connections."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
@@ -119,9 +103,8 @@ def listening(settings: ServerSettings) -> socket.socket:
         address = settings.host, settings.port
         listener = socket.create_server(address, family=family, backlog=BACKLOG)
     except OSError as error:
-        reason: object = error.strerror or error
-        if error.errno and error.errno > 0:
-            reason = os.strerror(error.errno)
+        number = error.errno or 0
+        reason = os.strerror(number) if number > 0 else error.strerror or error
         place = f"{settings.host}, port {settings.port}"
         message = f"cannot listen on {place}: {reason}; choose another --port or --host."
         raise DataError(message) from None
@@ -140,8 +123,7 @@ def app_of(runs: Mapping[str, Callable[[], Predictor]], settings: ServerSettings
     from sixjars.serving.server.served import ServedRun
 
     def started(serving: "Serving") -> None:
-        loop = asyncio.get_running_loop()
-        tasks = set[asyncio.Task[None]]()
+        loop, tasks = asyncio.get_running_loop(), set[asyncio.Task[None]]()
 
         def again() -> None:
             task = loop.create_task(_reloaded(serving))

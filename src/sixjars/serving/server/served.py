@@ -55,14 +55,15 @@ class ServedRun:
     def message(self) -> ModelMessage:
         """The description of the run for clients."""
         run, columns = self.predictor, titles(self.predictor)
-        fields = {**run.inputs, run.fields.output.name: run.fields.output}
-        sizes = {name: field.facts().get("vocabulary") for name, field in fields.items()}
+        fields = [*run.inputs.values(), run.fields.output]
+        sizes = {field.name: field.facts().get("vocabulary") for field in fields}
+        *inputs, output = (_described(field, columns) for field in fields)
         return ModelMessage(
             name=self.name,
             task=run.recipe.task,
             title=TASKS[run.recipe.task].title,
-            inputs=[_field(field, columns) for field in run.inputs.values()],
-            output=_field(run.fields.output, columns),
+            inputs=inputs,
+            output=output,
             has_attention=run.has_attention,
             searches=run.ability.searches,
             multi_label=run.ability.multi_label,
@@ -105,7 +106,6 @@ class ServedRun:
     def _check_unused(
         self, request: PredictRequest, given: Mapping[str, Any], kind: str | None
     ) -> None:
-        """Refuse settings that would not be used, and are wrong."""
         if kind is None and "kind" in request.search:
             raise DataError(
                 "search.kind: should be greedy, beam or sample, but is None; or leave it out."
@@ -205,7 +205,7 @@ def _streamed(
     return [ended[job] for job in jobs]
 
 
-def _field(field: Any, columns: Mapping[str, str]) -> FieldDescription:
+def _described(field: Any, columns: Mapping[str, str]) -> FieldDescription:
     return FieldDescription(
         name=field.name,
         column=columns[field.name],
@@ -219,7 +219,6 @@ def _field(field: Any, columns: Mapping[str, str]) -> FieldDescription:
 def _row(
     run: Predictor, request: CheckedRequest, predictions: Sequence[Prediction]
 ) -> dict[str, Any]:
-    """The outputs for one input as plain values."""
     first = predictions[0]
     if first.error is not None:
         return {"outputs": [], "error": request.plain(first.error)}

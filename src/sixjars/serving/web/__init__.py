@@ -25,15 +25,14 @@ from sixjars.drawing.view import BY_PROBABILITY
 from sixjars.learning.checkpoints import write_whole
 from sixjars.model.backbones.pretrained import BackboneExtractor
 from sixjars.model.visual import VisualInput
-from sixjars.recipe.sections import Recipe, SearchSettings
+from sixjars.recipe.sections import SearchSettings
 from sixjars.runs.folder.run_folder import RunFolder, open_run
 from sixjars.runs.prediction.predictor import Predictor
 from sixjars.runs.recipes import Blueprint
 from sixjars.samples import generate, materialise, sample_columns
 from sixjars.serving.pages import titles
-from sixjars.serving.web.features import features
 from sixjars.serving.web.packing import packed, planes
-from sixjars.serving.web.parts import SCRIPT, parts_of, script, style
+from sixjars.serving.web.parts import SCRIPT, features, parts_of, script, style
 from sixjars.tasks import TASKS
 from sixjars_runtime.errors import DataError, RunError
 from sixjars_runtime.text.spelling import has_marked_words
@@ -80,7 +79,10 @@ def export_web(run: Path, out: Path, example: str | None = None) -> Path:
     marked = any(has_marked_words(field["learned"] or {}) for field in fields)
     attends = predictor.has_attention
     has = features(opened.recipe, searches=searches, attends=attends, marked=marked)
-    page = _page(opened.recipe, len(weights), fingerprint, style(parts, has))
+    task, size = TASKS[opened.recipe.task], f"{len(weights) / 1e6:.1f} MB"
+    texts = {"title": escape(task.name.replace("_", " ")), "about": escape(task.title)}
+    texts |= {"size": size, "fingerprint": fingerprint, "style": style(parts, has)}
+    page = Template(SCRIPT.joinpath("index.html").read_text("utf-8")).substitute(texts).encode()
     for name, content in zip(FILES, (page, script(parts, has), weights), strict=True):
         write_whole(out / name, content)
     return out
@@ -98,20 +100,17 @@ def _plan(run: RunFolder, predictor: Predictor, *, searches: bool) -> dict[str, 
         "output": _field(fields.output, columns),
         "positions_of": predictor.network.encoder.positions_of(),
         "search": search.model_dump(),
-        "order": _orders(search, searches=searches),
+        # a sentence on the order of several outputs, by the kind of search
+        "order": {
+            kind: order_in_words(search.model_copy(update={"kind": kind}))
+            if searches
+            else BY_PROBABILITY
+            for kind in get_args(SearchSettings.model_fields["kind"].annotation)
+        },
     }
 
 
-def _orders(search: SearchSettings, *, searches: bool) -> dict[str, str]:
-    """A sentence on the order of several outputs, by the kind of search."""
-    kinds = get_args(SearchSettings.model_fields["kind"].annotation)
-    if not searches:
-        return dict.fromkeys(kinds, BY_PROBABILITY)
-    return {kind: order_in_words(search.model_copy(update={"kind": kind})) for kind in kinds}
-
-
 def _weights(run: Predictor) -> dict[str, Tensor]:
-    """The weights of the network, and of a frozen backbone whose features it reads."""
     weights = dict(run.network.state_dict())
     extractors = [field.equipment.extractor for field in run.fields.inputs.values()]
     for path, module in run.network.named_modules():
@@ -154,16 +153,7 @@ def _shown(field: Field, text: str) -> str:
     return f"data:{guess_type(text)[0]};base64,{b64encode(Path(text).read_bytes()).decode()}"
 
 
-def _page(recipe: Recipe, size: int, fingerprint: str, looks: str) -> bytes:
-    task = TASKS[recipe.task]
-    texts = {"title": escape(task.name.replace("_", " ")), "about": escape(task.title)}
-    texts |= {"size": f"{size / 1e6:.1f} MB", "fingerprint": fingerprint, "style": looks}
-    template = Template(SCRIPT.joinpath("index.html").read_text("utf-8"))
-    return template.substitute(texts).encode()
-
-
 def _field(field: Field, columns: Mapping[str, str]) -> dict[str, Any]:
-    """A field with what it learned."""
     values = field.settings.model_dump(mode="json")
     settings = {key: values[key] for key in PUBLIC if key in values}
     settings |= {"pixels": field.facts()["pixels"]} if field.is_media else {}
