@@ -142,6 +142,11 @@ class View:
         return f" (attention over {self.attended})" if self.attended else ""
 
     @property
+    def title(self) -> str:
+        """The input and its best output."""
+        return f"{self.short} → {self.outputs[0].text}{self.over}"
+
+    @property
     def short(self) -> str:
         """The same on one line, cut where it is long."""
         return cut(self.given, LONGEST)

@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sixjars.drawing.html.assets import static
-from sixjars.drawing.html.images import photo_uri
 from sixjars.drawing.html.pages import page, render
-from sixjars.drawing.html.views import fragment
+from sixjars.drawing.html.views import fragment, photo_uri
 from sixjars.drawing.view import View, cut
 from sixjars.drawing.view_names import fitting_views, usual_view
 from sixjars.reports import charts, tables
