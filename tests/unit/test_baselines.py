@@ -29,11 +29,11 @@ from sixjars.evaluation.baselines.budget import (
     TooMuch,
     learned_in_time,
 )
-from sixjars.evaluation.baselines.linear import fitted
 from sixjars.evaluation.baselines.ngrams import NgramModel
 from sixjars.evaluation.baselines.problem import BaselineOutputs, BaselineProblem
 from sixjars.evaluation.baselines.result import Baseline, best_by
 from sixjars.evaluation.baselines.table import METHODS, load_library, measured
+from sixjars.evaluation.baselines.tfidf import fitted
 from sixjars.evaluation.metrics import METRICS, Score, metric_named
 from sixjars.evaluation.score import groups_of
 from sixjars.recipe.allowed_code import NOTHING
@@ -533,7 +533,7 @@ def test_long_texts_do_not_take_longer_than_their_time(documents: Splits) -> Non
 def test_weights_that_do_not_fit_into_memory_are_not_made(
     documents: Splits, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sixjars.evaluation.baselines.linear.MOST_WEIGHTS", 100)
+    monkeypatch.setattr("sixjars.evaluation.baselines.tfidf.MOST_WEIGHTS", 100)
     found, notes = measured(problem_of(documents), [metric_named("accuracy@1")], TimeBudget(60.0))
     assert len(found) == 1
     assert notes == [LATE_SENTENCE]
@@ -551,7 +551,7 @@ def test_what_cannot_be_computed_is_told(
     def broken(*_: Any, **__: Any) -> None:
         raise ValueError("the matrix is empty.\nmore")
 
-    monkeypatch.setattr("sixjars.evaluation.baselines.linear.counted", broken)
+    monkeypatch.setattr("sixjars.evaluation.baselines.tfidf.counted", broken)
     found, notes = measured(problem_of(documents), [metric_named("accuracy@1")], TimeBudget(60.0))
     assert len(found) == 1
     assert notes == ["a linear model on word counts could not be computed: the matrix is empty."]

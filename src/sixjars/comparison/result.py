@@ -8,8 +8,14 @@ from pathlib import Path
 from typing import Any, Final, final
 
 from sixjars.comparison.seeds import Seeds, alike_first
-from sixjars.evaluation.baselines.result import Baseline, best_by, has_nothing, says_something
-from sixjars.evaluation.baselines.verdict import Verdict, verdict
+from sixjars.evaluation.baselines.result import (
+    Baseline,
+    Verdict,
+    best_by,
+    has_nothing,
+    says_something,
+    verdict,
+)
 from sixjars.evaluation.bootstrap import IN_LEVEL, Difference
 from sixjars.evaluation.by_length import FEW, Bucket
 from sixjars.evaluation.metrics import Interval, Score, rounded

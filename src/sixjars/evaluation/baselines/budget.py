@@ -1,5 +1,6 @@
 """The time and rows of a baseline: few rows at first, then as many as there is time for."""
 
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -87,8 +88,20 @@ class Learner(Generic[M, T]):
     predict: Callable[[M, Sequence[int], Check], list[T]]
     size: float
     """Numbers of a row on average, on which time and memory depend: words, features."""
+    at_once: Callable[[M], int] = lambda _: sys.maxsize
+    """Rows that a model predicts between two checks of the time."""
     compares: bool = False
     """Whether predictions take longer the more rows were learned from."""
+
+    def predicted(self, model: M, rows: Sequence[int], check: Check) -> list[T]:
+        """The predictions for some rows, a part of them at a time."""
+        size = self.at_once(model)
+        outputs: list[T] = []
+        for begin in range(0, len(rows), size):
+            if begin:
+                check()
+            outputs += self.predict(model, rows[begin : begin + size], check)
+        return outputs
 
     @property
     def few(self) -> int:
@@ -142,31 +155,19 @@ def learned_in_time(
     best = None
     while count:
         limit = budget if best is None else budget.without(best.predicting)
+        few = [rows[at] for at in np.sort(order[:count])]
         try:
-            best = _attempted(
-                learner, [rows[at] for at in np.sort(order[:count])], sample, limit, len(scored)
-            )
+            model = learner.fit(few, limit.check)
+            between = limit.clock()
+            learner.predicted(model, sample, limit.check)
         except TooMuch:
             break
+        predicting = (limit.clock() - between) * len(scored) / max(len(sample), 1)
+        best = _Attempt(model, count, between - limit.began, predicting)
         count = best.next(budget.left, len(order), compares=learner.compares)
     if best is None:
         raise TooMuch
     # The fit of one label is not interrupted, so an attempt that was given up may have taken too
     # long.
     last = budget.at_least(2 * best.predicting)
-    return learner.predict(best.model, scored, last.check), best.rows
-
-
-def _attempted(
-    learner: Learner[M, T],
-    rows: Sequence[int],
-    sample: Sequence[int],
-    limit: TimeBudget,
-    scored: int,
-) -> _Attempt[M]:
-    """Fit and time a model of some rows; its predictions are timed on a sample."""
-    model = learner.fit(rows, limit.check)
-    between = limit.clock()
-    learner.predict(model, sample, limit.check)
-    predicting = (limit.clock() - between) * scored / max(len(sample), 1)
-    return _Attempt(model, len(rows), between - limit.began, predicting)
+    return learner.predicted(best.model, scored, last.check), best.rows

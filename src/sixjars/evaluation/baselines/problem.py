@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, final
+from typing import Final, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -178,7 +178,3 @@ def always(_: BaselineProblem) -> bool:
 def called(name: str) -> Callable[[BaselineProblem], str]:
     """The same name, whatever the data."""
     return lambda problem: name
-
-
-Matrix = Any
-"""A sparse matrix of SciPy, which is imported only where scikit-learn is needed."""

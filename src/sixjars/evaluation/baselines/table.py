@@ -1,6 +1,7 @@
 """The baselines for each kind of output, and how they are scored: as the model is."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
@@ -8,10 +9,6 @@ from importlib.util import find_spec
 from typing import Final
 
 from sixjars.evaluation.baselines.budget import TimeBudget, TooMuch
-from sixjars.evaluation.baselines.constant import copied, in_order, lead, most_frequent
-from sixjars.evaluation.baselines.linear import linear
-from sixjars.evaluation.baselines.linear import name_of as name_of_linear
-from sixjars.evaluation.baselines.nearest import nearest
 from sixjars.evaluation.baselines.ngrams import ORDER, kneser_ney, unigram
 from sixjars.evaluation.baselines.problem import (
     BaselineOutputs,
@@ -21,10 +18,12 @@ from sixjars.evaluation.baselines.problem import (
     called,
 )
 from sixjars.evaluation.baselines.result import Baseline
+from sixjars.evaluation.baselines.tfidf import linear, name_of, nearest
 from sixjars.evaluation.bootstrap import error_of_difference
 from sixjars.evaluation.metrics import Metric, Outcome, Score, score
 from sixjars.flow.contracts import Holds
 from sixjars_runtime.errors import first_line
+from sixjars_runtime.text.sentences import sentences_of
 
 LEARNING: Final = 0.8
 """Share of the time of a baseline for its predictions; the rest is for scoring them."""
@@ -43,6 +42,41 @@ LATE: Final = (
     "there was no time for {}, or too little memory: "
     "baselines get a tenth of the time, or 2 s, and about 1 GB."
 )
+
+
+def most_frequent(problem: BaselineProblem, budget: TimeBudget) -> BaselineOutputs:
+    """The most frequent outputs of the training set; equally frequent ones by the alphabet."""
+    rows = problem.learned_from
+    counts = Counter(problem.targets(rows))
+    ordered = sorted(counts, key=lambda text: (-counts[text], text))[: problem.most]
+    return BaselineOutputs([tuple(ordered)] * len(problem.rows), rows=len(rows))
+
+
+def copied(problem: BaselineProblem, budget: TimeBudget) -> BaselineOutputs:
+    """The first text of the input."""
+    return _from_input(problem, lambda text: text)
+
+
+def lead(problem: BaselineProblem, budget: TimeBudget) -> BaselineOutputs:
+    """The first sentence of the first text, which few summarizers of news beat.
+
+    Nenkova 2005, section 4 (https://cdn.aaai.org/AAAI/2005/AAAI05-228.pdf).
+    """
+    return _from_input(problem, lambda text: next(iter(sentences_of(text)), ""))
+
+
+def _from_input(problem: BaselineProblem, part: Callable[[str], str]) -> BaselineOutputs:
+    """A part of each input as an output."""
+    texts = problem.scored.table.texts(problem.texts[0], problem.rows)
+    normalize = problem.fields.output.normalize
+    return BaselineOutputs([(normalize(" ".join(part(text).split())),) for text in texts])
+
+
+def in_order(problem: BaselineProblem, budget: TimeBudget) -> BaselineOutputs:
+    """All positions of the first input as they come."""
+    name = next(iter(problem.fields.inputs))
+    lengths: Sequence[int] = problem.scored.lengths(name)
+    return BaselineOutputs([(" ".join(map(str, range(lengths[row]))),) for row in problem.rows])
 
 
 def has_input(problem: BaselineProblem) -> bool:
@@ -87,7 +121,7 @@ KNESER_NEY: Final = called(f"a Kneser-Ney {ORDER}-gram model")
 METHODS: Final[Mapping[Holds, tuple[Method, ...]]] = {
     "classes": (
         Method(_label, always, most_frequent, topic_of_labels),
-        Method(name_of_linear, has_input, linear, topic_of_labels, needs_library=True),
+        Method(name_of, has_input, linear, topic_of_labels, needs_library=True),
     ),
     "tokens": (
         Method(called("the most frequent output"), _sees_nothing, most_frequent, called("texts")),
