@@ -22,7 +22,7 @@ from sixjars.cli.options import results
 from sixjars.cli.show import show_comparison
 from sixjars.comparison.compare import _changes, _check_data, _metrics, _names, compare
 from sixjars.comparison.result import Comparison, Contender, DifferingExample, RunCost, RunScore
-from sixjars.comparison.seeds import seeds_of
+from sixjars.comparison.scored_run import seeds_of
 from sixjars.comparison.tables import ComparisonOutput
 from sixjars.drawing.matplotlib.by_length import draw_by_length
 from sixjars.errors import DataError, RecipeError, RunError

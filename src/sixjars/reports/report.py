@@ -115,11 +115,10 @@ def report(  # noqa: PLR0913 - the options of one report
             beside = baselines_beside(run, judged, metrics, reporter)
         values = replace(values, baselines=beside, held_out=held_out)
         sentence = sentence_of(beside, values.own_scores, run.recipe, trend_of(run))
-        values = replace(values, beside=sentence)
     finally:
         reporter.end()
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(report_page(values), encoding="utf-8")
+    path.write_text(report_page(replace(values, beside=sentence)), encoding="utf-8")
     return path
 
 
@@ -159,9 +158,8 @@ class _Gathering:
         evaluation = evaluation_of(judged.judged, self.metrics, judged.dataset)
         ranking = ranking_of(judged, self.metrics)
         lengths, unit = lengths_of(judged)
-        examples = []
-        for at, length in enumerate(lengths):
-            examples.append(example_of(judged, at, ranking.value(at), length))
+        places = enumerate(lengths)
+        examples = [example_of(judged, at, ranking.value(at), length) for at, length in places]
         keys = [ranking.key(at) for at in range(len(examples))]
         packages, components = run.outside.packages, run.outside.components
         explanation = explain(run.folder, allow=packages, components=components)
