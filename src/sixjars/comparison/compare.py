@@ -164,7 +164,6 @@ def _metrics(
 
 
 def _check_data(first: str, firsts: Dataset, name: str, dataset: Dataset) -> None:
-    """Refuse different examples, whose scores do not compare."""
     examples, others = _examples(firsts), _examples(dataset)
     if examples == others:
         return

@@ -277,7 +277,6 @@ class Comparison:
         }
 
     def _repr_html_(self) -> str:
-        """The table, for a notebook."""
         return table(*self.table(), self.title)
 
 
@@ -307,7 +306,6 @@ def _cell(bucket: Bucket) -> str:
 
 
 def _why_none(score: Score) -> str:
-    """The reason why a score has no interval."""
     if score.count < 2:
         return "there is only one example"
     if math.isfinite(score.value):

@@ -243,7 +243,6 @@ def _groups(words: Sequence[int], segments: Sequence[int]) -> list[list[int]]:
 
 
 def _word(pieces: Sequence[str]) -> str:
-    """Pieces as a word, without the marks of a tokenizer."""
     plain = []
     for piece in pieces:
         mark = next((mark for mark in MARKS if piece.startswith(mark) and piece != mark), "")

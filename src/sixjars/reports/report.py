@@ -145,8 +145,6 @@ def _judged(
 @final
 @dataclass(frozen=True)
 class _Gathering:
-    """A judged run, of which the values of a report are made."""
-
     run: RunFolder
     judged: JudgedRun
     metrics: Sequence[Metric]
@@ -251,7 +249,6 @@ class _Gathering:
         return SummaryScatter(*plane, neighbours_of(vectors_ND), shown, lower, labels)
 
     def _summaries(self, rows: Sequence[int]) -> NDArray[np.float64]:
-        """The summary vector of each row."""
         summaries: dict[int, NDArray[np.float64]] = {}
         network = self.judged.network
         batches = self.judged.dataset.batches()
@@ -332,6 +329,5 @@ def _rows(splits: Splits) -> Iterator[str]:
 
 
 def _counted(count: int, row: str, end: str) -> str:
-    """A sentence about the end of so many rows."""
     rows = f"No {row}" if not count else number_of(count, row)
     return f"{rows} {'was' if count < 2 else 'were'} {end}."

@@ -250,7 +250,6 @@ def _plain(value: Any) -> Any:
 
 
 def _single(key: str, value: Any) -> Any:
-    """One value, if a recipe can hold it."""
     try:
         json.dumps(value)
     except (TypeError, ValueError):
@@ -280,7 +279,6 @@ def _choices(key: str, values: list[Any]) -> Any:
 
 
 def _range(key: str, name: str, inside: str) -> "BaseDistribution":
-    """A range, from the text between its parentheses."""
     if name in _CHOOSERS:
         raise _fault(f"{key}: write choices as a list: '{key}=[{inside.strip()}]'.")
     if name not in RANGES:

@@ -8,7 +8,7 @@ https://doi.org/10.1145/3097983.3098043).
 
 import json
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -68,14 +68,6 @@ class Trial:
 def is_begun(folder: Path) -> bool:
     """Whether a folder holds a study."""
     return (folder / FILE).is_file()
-
-
-def check_unused(folder: Path, names: Iterable[str]) -> None:
-    """Refuse a folder without a search that has files which a search would write over."""
-    for name in names:
-        if (folder / name).exists():
-            there = f"{folder / name} is there already, and not of a search"
-            raise RunError(f"{there}; choose another folder with --out.")
 
 
 @final
@@ -197,7 +189,6 @@ class Study:
 
 
 def _opened(folder: Path, aim: StudyPurpose, trials: int) -> "optuna.Study":
-    """The study of a folder, begun where there is none."""
     import optuna
     from optuna.storages import JournalStorage
     from optuna.storages.journal import JournalFileBackend
@@ -234,7 +225,6 @@ def _mend(path: Path) -> None:
 
 
 def _check_same(study: "optuna.Study", aim: StudyPurpose, folder: Path) -> None:
-    """Refuse to go on with another recipe, space, metric, seed or start."""
     before, now = study.user_attrs["aim"], json.loads(json.dumps(asdict(aim)))
     changed = [name for name in now if before.get(name) != now[name]]
     if changed:

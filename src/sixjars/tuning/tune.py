@@ -45,7 +45,6 @@ from sixjars.tuning.study import (
     StudyPurpose,
     Trial,
     alone,
-    check_unused,
     is_begun,
 )
 from sixjars.tuning.trial import KeepGoing, TrialEnd, TrialObjects, TrialSettings, try_order
@@ -131,8 +130,10 @@ def _checked(plan: "TuningPlan", space: SearchSpace, *, seed: int, resume: bool)
     if is_begun(folder) and not resume:
         remedy = "go on with --resume, or choose another folder with --out."
         raise RunError(f"{folder} holds a search already; {remedy}")
-    if not is_begun(folder):
-        check_unused(folder, (TRIALS_FOLDER, *WRITTEN))
+    for path in (folder / name for name in (TRIALS_FOLDER, *WRITTEN)):
+        if not is_begun(folder) and path.exists():
+            there = f"{path} is there already, and not of a search"
+            raise RunError(f"{there}; choose another folder with --out.")
     check_values(plan, space)
     aim = _aim(base, space, seed, plan.outside)
     return replace(aim, start=None if plan.start is None else fingerprint(plan.start))
@@ -304,7 +305,6 @@ class TrialLoop:
         return try_it(order, partial(self.study.report, trial))
 
     def _write(self, row: Mapping[str, Any]) -> None:
-        """Write and report a trial that has ended."""
         with self.lock:
             self.made += 1
             result = self.result()

@@ -44,8 +44,6 @@ Line = list[tuple[int, float, float]]
 @final
 @dataclass(frozen=True)
 class _Sentence:
-    """One sentence of a document."""
-
     number: int
     words: tuple[str, ...]
     weight: float
@@ -93,7 +91,6 @@ def draw_document(path: Path, view: View) -> None:
 
 
 def _sentences(view: View, segments: Sequence[int], left: float) -> list[_Sentence]:
-    """The document split into sentences, with their weights and lines."""
     words, output = view.source, view.outputs[0]
     weights = output.mean
     if not len(words) == len(segments) == len(weights):
@@ -178,7 +175,6 @@ def _caption(sentences: Sequence[_Sentence], blocks: Sequence[Block]) -> str:
 
 
 def _weigh(page: Axes, sentence: _Sentence, top: float, peak: float) -> None:
-    """Draw the number of a sentence, and its weight."""
     middle = top + LINE / 2
     height = LINE * len(sentence.lines)
     small_text(page, NUMBER - 0.08, middle, str(sentence.number), ha="right", va="center")

@@ -36,7 +36,6 @@ Numbers = dict[str, int]
 
 @cache
 def _letters(file: str) -> frozenset[int]:
-    """The characters that a font file has."""
     try:
         return frozenset(font_manager.get_font(file).get_charmap())
     except (OSError, RuntimeError):  # a damaged font, or a kind that matplotlib cannot read

@@ -52,7 +52,6 @@ def draw_tour(path: Path, view: View) -> None:
 
 
 def _dimensions(points: Points, order: Sequence[int]) -> int:
-    """How many coordinates a point has."""
     if not points:
         raise DataError("there are no points to draw.")
     sizes = [len(point) for point in points]
@@ -86,7 +85,6 @@ def _note(points: Points, order: Sequence[int]) -> str:
 
 
 def _first(numbers: Sequence[int]) -> str:
-    """At most eight numbers as a text."""
     more = f" and {len(numbers) - 8} more" if len(numbers) > 8 else ""
     return ", ".join(map(str, numbers[:8])) + more
 
@@ -158,7 +156,6 @@ def _heat(axes: Axes, weights_TS: NDArray[np.float64], order: Sequence[int]) -> 
 
 
 def _quiet(axes: Axes, caption: str) -> None:
-    """Thin grey axes without ticks, and a caption below."""
     axes.tick_params(length=0, labelsize=8, labelcolor=GREY)
     axes.spines[:].set_color("#d1d5db")
     axes.set_xlabel(caption, fontsize=8, color=GREY)

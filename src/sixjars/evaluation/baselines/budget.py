@@ -117,8 +117,6 @@ class Learner(Generic[M, T]):
 @final
 @dataclass(frozen=True)
 class _Attempt(Generic[M]):
-    """A model, with the rows and seconds that it took."""
-
     model: M
     rows: int
     fitting: float

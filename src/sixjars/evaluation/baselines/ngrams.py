@@ -39,8 +39,6 @@ Numbers = NDArray[np.int64]
 @final
 @dataclass(frozen=True)
 class _Order:
-    """The n-grams of one order."""
-
     keys_G: Numbers
     """The n-grams, sorted: the number of the beginning, and the last word."""
     counts_G: Numbers

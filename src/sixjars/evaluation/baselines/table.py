@@ -14,7 +14,6 @@ from sixjars.evaluation.baselines.problem import (
     BaselineOutputs,
     BaselineProblem,
     Method,
-    always,
     called,
 )
 from sixjars.evaluation.baselines.result import Baseline
@@ -66,7 +65,6 @@ def lead(problem: BaselineProblem, budget: TimeBudget) -> BaselineOutputs:
 
 
 def _from_input(problem: BaselineProblem, part: Callable[[str], str]) -> BaselineOutputs:
-    """A part of each input as an output."""
     texts = problem.scored.table.texts(problem.texts[0], problem.rows)
     normalize = problem.fields.output.normalize
     return BaselineOutputs([(normalize(" ".join(part(text).split())),) for text in texts])
@@ -77,30 +75,6 @@ def in_order(problem: BaselineProblem, budget: TimeBudget) -> BaselineOutputs:
     name = next(iter(problem.fields.inputs))
     lengths: Sequence[int] = problem.scored.lengths(name)
     return BaselineOutputs([(" ".join(map(str, range(lengths[row]))),) for row in problem.rows])
-
-
-def has_input(problem: BaselineProblem) -> bool:
-    """Whether there is something that outputs depend on."""
-    return bool(problem.texts) or problem.has_features
-
-
-def has_text(problem: BaselineProblem) -> bool:
-    """Whether an input is a text."""
-    return bool(problem.texts)
-
-
-def has_no_input(problem: BaselineProblem) -> bool:
-    """Whether outputs depend on nothing, as those of a language model."""
-    return not problem.fields.inputs
-
-
-def _has_long_text(problem: BaselineProblem) -> bool:
-    return has_text(problem) and problem.longer_source
-
-
-def _sees_nothing(problem: BaselineProblem) -> bool:
-    """Whether there are inputs, but none that can be compared."""
-    return bool(problem.fields.inputs) and not has_input(problem)
 
 
 def _label(problem: BaselineProblem) -> str:
@@ -116,22 +90,23 @@ def topic_of_labels(problem: BaselineProblem) -> str:
     return "pairs" if len(problem.texts) == 2 else "labels"
 
 
+TEXTS: Final = called("texts")
 NEAREST: Final = called("the output of the most similar training row")
 KNESER_NEY: Final = called(f"a Kneser-Ney {ORDER}-gram model")
 METHODS: Final[Mapping[Holds, tuple[Method, ...]]] = {
     "classes": (
-        Method(_label, always, most_frequent, topic_of_labels),
-        Method(name_of, has_input, linear, topic_of_labels, needs_library=True),
+        Method(_label, "always", most_frequent, topic_of_labels),
+        Method(name_of, "input", linear, topic_of_labels, needs_library=True),
     ),
     "tokens": (
-        Method(called("the most frequent output"), _sees_nothing, most_frequent, called("texts")),
-        Method(called("copying the input"), has_text, copied, called("texts")),
-        Method(called("the first sentence of the input"), _has_long_text, lead, called("texts")),
-        Method(NEAREST, has_input, nearest, called("texts"), needs_library=True),
-        Method(called("a unigram model"), has_no_input, unigram, called("language")),
-        Method(KNESER_NEY, has_no_input, kneser_ney, called("language")),
+        Method(called("the most frequent output"), "unseen input", most_frequent, TEXTS),
+        Method(called("copying the input"), "text", copied, TEXTS),
+        Method(called("the first sentence of the input"), "long text", lead, TEXTS),
+        Method(NEAREST, "input", nearest, TEXTS, needs_library=True),
+        Method(called("a unigram model"), "no input", unigram, called("language")),
+        Method(KNESER_NEY, "no input", kneser_ney, called("language")),
     ),
-    "positions": (Method(called("the order of the input"), always, in_order, called("order")),),
+    "positions": (Method(called("the order of the input"), "always", in_order, called("order")),),
 }
 """The methods for each kind of output, the cheapest first."""
 
@@ -189,16 +164,10 @@ def _scored_baseline(
         raise TooMuch
     known = {score.name for score in scores}
     errors = errors_of(predicted, problem, [metric for metric in metrics if metric.name in known])
-    name = _named(method, predicted, problem)
-    topic = method.topic(problem)
-    return Baseline(name, scores, seconds, predicted.rows, topic, errors)
-
-
-def _named(method: Method, predicted: BaselineOutputs, problem: BaselineProblem) -> str:
-    """The name of a method, with the number of its training rows if that is not all."""
-    rows = predicted.rows
-    fewer = rows is not None and rows < len(problem.learned_from)
-    return f"{method.name(problem)} (on {rows:,} rows)" if fewer else method.name(problem)
+    name, rows = method.name(problem), predicted.rows
+    if rows is not None and rows < len(problem.learned_from):
+        name = f"{name} (on {rows:,} rows)"
+    return Baseline(name, scores, seconds, rows, method.topic(problem), errors)
 
 
 def scored(

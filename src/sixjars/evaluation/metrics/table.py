@@ -241,11 +241,9 @@ def as_metric(metric: "Metric | Compute") -> Metric:
     >>> as_metric(loud).name
     'loud'
     """
-    return (
-        metric
-        if isinstance(metric, Metric)
-        else Metric(str(getattr(metric, "__name__", "metric")), metric)
-    )
+    if isinstance(metric, Metric):
+        return metric
+    return Metric(str(getattr(metric, "__name__", "metric")), metric)
 
 
 def score(outcomes: Sequence[Outcome], metrics: Sequence[str | Metric | Compute]) -> list[Score]:
@@ -254,7 +252,15 @@ def score(outcomes: Sequence[Outcome], metrics: Sequence[str | Metric | Compute]
     >>> score([Outcome(("two", "2"), ("2",))], ["exact_match"])[0].value
     1.0
     """
-    named = _all_named(metrics)
+    named: list[Metric] = []
+    faults: list[str] = []
+    for name in metrics:
+        try:
+            named.append(metric_named(name) if isinstance(name, str) else as_metric(name))
+        except RecipeError as error:
+            faults += error.faults
+    if faults:
+        raise RecipeError(faults, where="the list of metrics")
     if not outcomes:
         raise DataError(
             "There are no outcomes, so there is nothing to score. Give at least one example."
@@ -293,20 +299,6 @@ def _value(metric: Metric, outcomes: Sequence[Outcome]) -> float:
         ) from None
 
 
-def _all_named(names: Sequence[str | Metric | Compute]) -> list[Metric]:
-    """Every metric, or one error with every fault."""
-    known: list[Metric] = []
-    faults: list[str] = []
-    for name in names:
-        try:
-            known.append(metric_named(name) if isinstance(name, str) else as_metric(name))
-        except RecipeError as error:
-            faults += error.faults
-    if faults:
-        raise RecipeError(faults, where="the list of metrics")
-    return known
-
-
 def widened(settings: SearchSettings, nbest: int) -> SearchSettings:
     """Search settings for as many hypotheses as a metric needs: greedy search becomes a beam."""
     if nbest <= settings.nbest:
@@ -325,7 +317,6 @@ def _signature(metric: Metric, outcomes: Sequence[Outcome]) -> str:
 
 
 def _check(metric: Metric, outcomes: Sequence[Outcome]) -> None:
-    """Refuse outcomes that lack what a metric needs."""
     linked = any(outcome.sure is not None for outcome in outcomes)
     for number, outcome in enumerate(outcomes, start=1):
         if not outcome.references:
