@@ -224,7 +224,12 @@ NO_LINKS = (
     "compares predicted links with sure ones, but example 1 of 1 lacks one of them. "
     "Give links and sure; a set without links is allowed."
 )
-A = Outcome(("a",))
+NO_INPUT = "compares outputs with the input, but example 2 of 2 has no given. Give the text of its first input."
+NOT_SEEN = (
+    "seen_in_training asks whether the best candidate is in the training data, "
+    "but example 2 of 2 has no familiar. Give True or False."
+)
+A, B = Outcome(("a",)), Outcome(("a",), ("b",))
 
 
 @pytest.mark.parametrize(
@@ -239,6 +244,9 @@ A = Outcome(("a",))
           for log, tokens in [(None, 3), (-1.0, 0), (None, 0)]),
         *([[outcome], "alignment_error_rate", f"alignment_error_rate {NO_LINKS}"]
           for outcome in (A, replace(A, sure=frozenset()), replace(A, links=frozenset()))),
+        *([[replace(B, given=""), B], name, f"{name} {NO_INPUT}"]
+          for name in ("novel_bigrams", "novel_trigrams", "copied_words")),
+        ([replace(B, familiar=False), B], "seen_in_training", NOT_SEEN),
     ],
 )  # fmt: skip
 def test_outcomes_that_lack_what_a_metric_needs(
