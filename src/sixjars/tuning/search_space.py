@@ -175,14 +175,6 @@ def check_installed() -> None:
         raise MissingExtra("optuna", "tune") from None
 
 
-def check_counts(**counts: int) -> None:
-    """Refuse numbers of things to do that are below 1."""
-    wrong = {name: count for name, count in counts.items() if count < 1}
-    faults = [f"{name} must be 1 or more, but is {count}." for name, count in wrong.items()]
-    if faults:
-        raise RecipeError(faults, WHERE)
-
-
 def _decides(key: str) -> bool:
     """Whether a key, or one below it, decides which rows are scored, or by what."""
     section, *below = key.split(".")

@@ -96,6 +96,8 @@ class Study:
 
     def ask(self) -> Trial | None:
         """The next trial; None when there are enough."""
+        from optuna.samplers import TPESampler
+
         with self._alone():
             begun = [
                 trial
@@ -107,7 +109,9 @@ class Study:
             if number is None:
                 return None
             place = self._place(number)
-            self.study.sampler = _sampler(self.aim.seed, number)
+            # of its number alone, and so not of a stop before it
+            state = np.random.SeedSequence([self.aim.seed, number]).generate_state(1)
+            self.study.sampler = TPESampler(seed=int(state[0]))
             tried = {json.dumps(self.space.values(trial.params)) for trial in begun}
             recorded = self._drawn(number, tried)
             recorded.set_user_attr("number", number)
@@ -231,13 +235,6 @@ def _check_same(study: "optuna.Study", aim: StudyPurpose, folder: Path) -> None:
         other = " and ".join("--from" if name == "start" else name for name in changed)
         remedy = "resume with the same, or choose another --out."
         raise RunError(f"{folder} holds a search with another {other}; {remedy}")
-
-
-def _sampler(seed: int, number: int) -> "optuna.samplers.BaseSampler":
-    """A sampler for one trial, which depends on its number, and so not on a stop before it."""
-    from optuna.samplers import TPESampler
-
-    return TPESampler(seed=int(np.random.SeedSequence([seed, number]).generate_state(1)[0]))
 
 
 @contextmanager

@@ -126,9 +126,9 @@ class _Attempt(Generic[M]):
 
     def next(self, seconds: float, most: int, *, compares: bool) -> int:
         """How many rows the next attempt should learn from; 0 where more are not worth the time."""
-        once, each = (
-            (0.0, self.fitting + self.predicting) if compares else (self.predicting, self.fitting)
-        )
+        once, each = self.predicting, self.fitting
+        if compares:  # predictions take longer too
+            once, each = 0.0, each + once
         ratio = max((CAREFUL * seconds - once) / max(each, 1e-9), 0.0)
         rows = min(most, int(self.rows * min(ratio ** (1 / GROWTH), STEP)))
         return rows if rows > self.rows and rows >= min(2 * self.rows, most) else 0

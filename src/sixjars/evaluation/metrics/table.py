@@ -269,7 +269,11 @@ def score(outcomes: Sequence[Outcome], metrics: Sequence[str | Metric | Compute]
         _check(metric, outcomes)
     scores = []
     for metric in named:
-        value, signature = _value(metric, outcomes), _signature(metric, outcomes)
+        # the signature of a library, or the metric, settings and version
+        signature = metric.how(outcomes) if callable(metric.how) else metric.how
+        if not isinstance(signature, str):
+            signature = "|".join([metric.name, *signature, f"sixjars:{version_of()}"])
+        value = _value(metric, outcomes)
         scores.append(Score(metric.name, value, signature, metric.better, len(outcomes)))
     return scores
 
@@ -306,14 +310,6 @@ def widened(settings: SearchSettings, nbest: int) -> SearchSettings:
     kind = "beam" if settings.kind == "greedy" else settings.kind
     wider = {"kind": kind, "nbest": nbest, "width": max(settings.width, nbest)}
     return settings.model_copy(update=wider)
-
-
-def _signature(metric: Metric, outcomes: Sequence[Outcome]) -> str:
-    """How a value was computed: the signature of a library, or the metric, settings and version."""
-    parts = metric.how(outcomes) if callable(metric.how) else metric.how
-    if isinstance(parts, str):
-        return parts
-    return "|".join([metric.name, *parts, f"sixjars:{version_of()}"])
 
 
 def _check(metric: Metric, outcomes: Sequence[Outcome]) -> None:
