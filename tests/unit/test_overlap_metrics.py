@@ -58,6 +58,14 @@ def test_sacrebleu_with_differing_numbers_of_references() -> None:
     assert value("bleu", uneven) != pytest.approx(with_empty)
 
 
+@pytest.mark.parametrize("name", SACRE)
+def test_many_references_are_not_remembered(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    outcomes = [outcome(("go home", "go"), "go home now"), outcome("a b c d", "a b c e")]
+    remembered = value(name, outcomes)
+    monkeypatch.setattr("sixjars.evaluation.metrics.overlap.REMEMBERED", 0)
+    assert value(name, outcomes) == remembered
+
+
 def test_bleu_by_hand() -> None:
     """Of 6 words 5 match, of 5 pairs 3, of 4 triples 1, of 3 fours 0 (smoothed: 1/2 of 1/3)."""
     example = outcome("the cat sat on the mat", "the cat is on the mat")
