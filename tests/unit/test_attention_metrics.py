@@ -72,12 +72,8 @@ def test_links_are_those_of_both_directions(data: st.DataObject) -> None:
 
 def test_alignment_error_rate_by_hand() -> None:
     """A has 4 + 1 links, S 3 + 1; A∩S is 2 + 0, A∩P 3 + 0: 1 - 5/9. `possible` has no sure ones."""
-    first = Outcome(
-        ("x",),
-        links=frozenset({(0, 0), (1, 1), (2, 3), (3, 2)}),
-        sure=frozenset({(0, 0), (1, 1), (2, 2)}),
-        possible=frozenset({(2, 3)}),
-    )
+    links, sure = frozenset({(0, 0), (1, 1), (2, 3), (3, 2)}), frozenset({(0, 0), (1, 1), (2, 2)})
+    first = Outcome(("x",), links=links, sure=sure, possible=frozenset({(2, 3)}))
     second = Outcome(("x",), links=frozenset({(0, 1)}), sure=frozenset({(1, 0)}))
     assert value("alignment_error_rate", [first, second]) == pytest.approx(1 - 5 / 9)
 
@@ -102,9 +98,8 @@ def test_without_possible_links_the_error_is_one_less_f_score(
 
 
 def test_no_links_at_all_is_no_error() -> None:
-    assert (
-        value("alignment_error_rate", [Outcome(("x",), links=frozenset(), sure=frozenset())]) == 0.0
-    )
+    empty = Outcome(("x",), links=frozenset(), sure=frozenset())
+    assert value("alignment_error_rate", [empty]) == 0.0
 
 
 # Objects
@@ -161,9 +156,8 @@ def test_focus_by_hand() -> None:
     assert focus_of(weights, (2, 2), [(1, 0.5, 0.0, 1.0, 0.5)]) == pytest.approx(4.0)
     assert focus_of(weights, (2, 2), [(1, 0.75, 0.0, 1.0, 0.5)]) == pytest.approx(4.0)
     assert focus_of(weights, (2, 2), [(1, 0.0, 0.0, 0.5, 1.0)]) == 0.0
-    assert focus_of(
-        weights, (2, 2), [(1, 0.5, 0.0, 1.0, 0.5), (0, 0.5, 0.0, 1.0, 0.5)]
-    ) == pytest.approx(2.0)
+    two = [(word, 0.5, 0.0, 1.0, 0.5) for word in (1, 0)]
+    assert focus_of(weights, (2, 2), two) == pytest.approx(2.0)
     assert focus_of(weights, (2, 2), []) is None
 
 
@@ -193,16 +187,6 @@ def test_object_focus_is_the_mean_of_those_that_have_one() -> None:
     outcomes = [Outcome(("x",), focus=focus) for focus in (3.0, None, 0.5, 0.0)]
     assert value("object_focus", outcomes) == pytest.approx(3.5 / 3)
     assert "|with boxes:3|" in score(outcomes, ["object_focus"])[0].signature
-
-
-def test_object_focus_needs_one() -> None:
-    with pytest.raises(DataError) as caught:
-        score([Outcome(("x",), ("x",)), Outcome(("x",))], ["object_focus"])
-    assert str(caught.value) == (
-        "object_focus needs words whose objects have true boxes, but none of 2 examples has a "
-        "focus. "
-        "Give it for one at least."
-    )
 
 
 # Rationales
@@ -260,11 +244,8 @@ def test_a_rationale_that_is_cut_off_has_no_weight(sentence: int, word: int) -> 
     [("rationale_sentence", 0.5), ("rationale_word", 0.3), ("rationale_word_near", 0.7)],
 )
 def test_means_are_of_those_that_have_a_rationale(name: str, expected: float) -> None:
-    outcomes = [
-        Outcome(("x",), rationale=RationaleWeight(0.9, 0.5, 1.0)),
-        Outcome(("x",), ("x",)),
-        Outcome(("x",), rationale=RationaleWeight(0.1, 0.1, 0.4)),
-    ]
+    weights = RationaleWeight(0.9, 0.5, 1.0), None, RationaleWeight(0.1, 0.1, 0.4)
+    outcomes = [Outcome(("x",), ("x",), rationale=weight) for weight in weights]
     (found,) = score(outcomes, [name])
     assert found.value == pytest.approx(expected)
     assert found.better == "higher"
@@ -272,16 +253,18 @@ def test_means_are_of_those_that_have_a_rationale(name: str, expected: float) ->
     assert "|with rationales:2|" in found.signature
 
 
-@pytest.mark.parametrize("name", ["rationale_sentence", "rationale_word", "rationale_word_near"])
-def test_one_rationale_is_needed(name: str) -> None:
-    assert metric_named(name).needs == {"rationale"}
+@pytest.mark.parametrize(
+    ("name", "need", "what"),
+    [("object_focus", "focus", "words whose objects have true boxes")]
+    + [(f"rationale_{level}", "rationale", "the attention weight on true rationales")
+       for level in ("sentence", "word", "word_near")],
+)  # fmt: skip
+def test_one_example_is_needed(name: str, need: str, what: str) -> None:
+    assert metric_named(name).needs == {need}
     with pytest.raises(DataError) as caught:
         score([Outcome(("x",), ("x",)), Outcome(("x",))], [name])
-    assert str(caught.value) == (
-        f"{name} needs the attention weight on true rationales, but none of 2 examples has a "
-        "rationale. "
-        "Give it for one at least."
-    )
+    none = f"{name} needs {what}, but none of 2 examples has a {need}."
+    assert str(caught.value) == f"{none} Give it for one at least."
 
 
 def test_outcomes_without_true_links_are_left_out() -> None:

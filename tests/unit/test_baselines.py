@@ -4,6 +4,8 @@ import math
 import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -29,17 +31,16 @@ from sixjars.evaluation.baselines.budget import (
     TooMuch,
     learned_in_time,
 )
-from sixjars.evaluation.baselines.linear import fitted
 from sixjars.evaluation.baselines.ngrams import NgramModel
 from sixjars.evaluation.baselines.problem import BaselineOutputs, BaselineProblem
 from sixjars.evaluation.baselines.result import Baseline, best_by
 from sixjars.evaluation.baselines.table import METHODS, load_library, measured
+from sixjars.evaluation.baselines.tfidf import fitted
 from sixjars.evaluation.metrics import METRICS, Score, metric_named
 from sixjars.evaluation.score import groups_of
 from sixjars.recipe.allowed_code import NOTHING
 from sixjars.runs.data.splits import Splits, splits_of
 from sixjars.runs.recipes import Blueprint, read_recipe
-from sixjars.samples import generate
 from sixjars_runtime.special_tokens import STOP
 
 
@@ -56,40 +57,43 @@ def problem_of(
 
 def predicted(problem: BaselineProblem, name: str) -> BaselineOutputs:
     """The outputs of the baseline that has this in its name."""
-    [method] = [
-        one
-        for one in METHODS[problem.fields.output.holds]
-        if one.fits(problem) and name in one.name(problem)
-    ]
+    methods = METHODS[problem.fields.output.holds]
+    [method] = [own for own in methods if own.fits(problem) and name in own.name(problem)]
     return method.predict(problem, TimeBudget(60.0))
 
 
-def outputs(problem: BaselineProblem, name: str) -> list[str]:
+def candidates(problem: BaselineProblem, name: str) -> list[tuple[str, ...]]:
     found = predicted(problem, name).candidates
     assert found is not None
-    return [some[0] for some in found]
+    return [*found]
+
+
+def outputs(problem: BaselineProblem, name: str) -> list[str]:
+    return [best for best, *_ in candidates(problem, name)]
 
 
 def column(split: Any, name: str) -> list[str]:
     return [str(text) for text in split.table.texts(name)]
 
 
+def few(size: int, test: int, valid: int = 5) -> list[str]:
+    sizes = {"size": size, "valid": valid, "test": test}
+    return [f"data.sample.{name}={count}" for name, count in sizes.items()]
+
+
 @pytest.fixture(scope="module")
 def documents() -> Splits:
-    few = ["data.sample.size=90", "data.sample.valid=5", "data.sample.test=40"]
-    return split_of("document_classification/sample_initial", *few)
+    return split_of("document_classification/sample_initial", *few(90, 40))
 
 
 @pytest.fixture(scope="module")
 def pairs() -> Splits:
-    few = ["data.sample.size=90", "data.sample.valid=5", "data.sample.test=40"]
-    return split_of("sentence_pair/sample_plain", *few)
+    return split_of("sentence_pair/sample_plain", *few(90, 40))
 
 
 @pytest.fixture(scope="module")
 def words() -> Splits:
-    few = ["data.sample.size=80", "data.sample.valid=5", "data.sample.test=30"]
-    return split_of("transliteration/sample_attention", *few)
+    return split_of("transliteration/sample_attention", *few(80, 30))
 
 
 def liblinear(rows: Any) -> LogisticRegression:
@@ -99,9 +103,7 @@ def liblinear(rows: Any) -> LogisticRegression:
 
 def test_the_most_frequent_label(documents: Splits) -> None:
     counts = Counter(column(documents.train, "label"))
-    problem = problem_of(documents, most=3)
-    found = predicted(problem, "most frequent").candidates
-    assert found is not None
+    found = candidates(problem_of(documents, most=3), "most frequent")
     assert [counts[label] for label in found[0]] == sorted(counts.values(), reverse=True)[:3]
     assert set(found) == {found[0]}
 
@@ -117,9 +119,8 @@ def test_the_linear_model_is_that_of_scikit_learn(documents: Splits) -> None:
 
 def test_the_linear_model_is_not_behind_one_of_all_labels() -> None:
     """What anybody computes in five lines is no stronger, but for chance: two standard errors."""
-    splits = split_of(
-        "document_classification/sample_initial", "data.sample.size=200", "data.sample.test=400"
-    )
+    sizes = "data.sample.size=200", "data.sample.test=400"
+    splits = split_of("document_classification/sample_initial", *sizes)
     texts, labels = (column(splits.test, name) for name in ("source", "label"))
     counted = TfidfVectorizer(ngram_range=(1, 2))
     rows = counted.fit_transform(column(splits.train, "source"))
@@ -133,13 +134,10 @@ def test_the_linear_model_is_not_behind_one_of_all_labels() -> None:
 def test_two_labels_have_one_model(tmp_path: Path) -> None:
     draw = np.random.default_rng(5)
     kinds = {"ham": ["lunch", "thanks", "report"], "spam": ["money", "free", "winner"]}
-    rows = [
-        {
-            "text": " ".join(draw.choice([*kinds[label], "the", "you", "today"], size=5)),
-            "label": label,
-        }
-        for label in draw.choice(["ham", "spam"], size=80, p=[0.7, 0.3])
-    ]
+    rows = []
+    for label in draw.choice(["ham", "spam"], size=80, p=[0.7, 0.3]):
+        chosen = draw.choice([*kinds[label], "the", "you", "today"], size=5)
+        rows.append({"text": " ".join(chosen), "label": label})
     splits = labelled(tmp_path, rows)
     counted = TfidfVectorizer(ngram_range=(1, 2))
     train = counted.fit_transform(column(splits.train, "source"))
@@ -159,9 +157,8 @@ def test_the_linear_model_of_pairs_compares_them(pairs: Splits) -> None:
 
     rows = compared(first, second)
     model = OneVsRestClassifier(liblinear(rows)).fit(rows, column(pairs.train, "label"))
-    wanted = model.predict(
-        compared(column(pairs.test, "sentence1"), column(pairs.test, "sentence2"))
-    )
+    tested = compared(*(column(pairs.test, name) for name in ("sentence1", "sentence2")))
+    wanted = model.predict(tested)
     assert outputs(problem_of(pairs), "of both texts") == wanted.tolist()
 
 
@@ -169,16 +166,9 @@ def labelled(folder: Path, rows: Sequence[Mapping[str, Any]], **label: Any) -> S
     """A recipe of rows in memory; the last ten are the test set."""
     from sixjars.data.tables.memory import given_tables
 
-    recipe = {
-        "task": "document_classification",
-        "data": {
-            "train": "memory:train",
-            "valid": "memory:valid",
-            "source": {"column": "text"},
-            "label": {"column": "label", **label},
-        },
-        "model": {"encoder": {"kind": "text"}},
-    }
+    data = {"train": "memory:train", "valid": "memory:valid", "source": {"column": "text"}}
+    recipe = {"task": "document_classification", "model": {"encoder": {"kind": "text"}}}
+    recipe["data"] = {**data, "label": {"column": "label", **label}}
     with given_tables({"memory:train": [*rows[:-10]], "memory:valid": [*rows[-10:]]}):
         return split_of(recipe)
 
@@ -187,9 +177,8 @@ def test_several_labels_are_one_against_the_rest(tmp_path: Path) -> None:
     draw = np.random.default_rng(0)
     rows = []
     for _ in range(70):
-        chosen = sorted(
-            draw.choice(["corn", "gold", "oil"], size=draw.integers(1, 3), replace=False)
-        )
+        count = draw.integers(1, 3)
+        chosen = sorted(draw.choice(["corn", "gold", "oil"], size=count, replace=False))
         others = draw.choice(["price", "rose", "fell", "today"], size=3)
         rows.append({"text": " ".join([*chosen, *others]), "label": [*map(str, chosen)]})
     splits = labelled(tmp_path, rows, multi_label=True)
@@ -198,83 +187,66 @@ def test_several_labels_are_one_against_the_rest(tmp_path: Path) -> None:
     labels = MultiLabelBinarizer()
     held = labels.fit_transform([text.split(", ") for text in column(splits.train, "label")])
     model = OneVsRestClassifier(liblinear(train)).fit(train, held)
-    wanted = labels.inverse_transform(
-        model.predict(counted.transform(column(splits.valid, "source")))
-    )
-    assert outputs(problem_of(splits), "linear") == [", ".join(sorted(some)) for some in wanted]
-    assert (
-        outputs(problem_of(splits), "most frequent labels")[0]
-        == Counter(column(splits.train, "label")).most_common(1)[0][0]
-    )
+    tested = model.predict(counted.transform(column(splits.valid, "source")))
+    wanted = [", ".join(sorted(some)) for some in labels.inverse_transform(tested)]
+    assert outputs(problem_of(splits), "linear") == wanted
+    [(most, _)] = Counter(column(splits.train, "label")).most_common(1)
+    assert outputs(problem_of(splits), "most frequent labels")[0] == most
 
 
 def test_texts_without_words_are_counted_by_characters(tmp_path: Path) -> None:
-    rows = [
-        {"text": f"{'abc'[n % 3]} {'xyz'[n % 3]} {n % 2}", "label": "pqr"[n % 3]} for n in range(60)
-    ]
-    problem = problem_of(labelled(tmp_path, rows))  # no word has two letters
+    kinds = ["a x", "b y", "c z"]  # no word has two letters
+    rows = [{"text": f"{kinds[n % 3]} {n % 2}", "label": "pqr"[n % 3]} for n in range(60)]
+    problem = problem_of(labelled(tmp_path, rows))
     assert outputs(problem, "linear") == column(problem.scored, "label")
 
 
 def test_names_are_counted_by_characters(words: Splits, tmp_path: Path) -> None:
-    rows = [
-        {"text": f"{stem}{'ov' if n % 2 else 'son'}", "label": "b" if n % 2 else "s"}
-        for n, stem in enumerate(names())
-    ]
+    draw = np.random.default_rng(1)
+    rows = []
+    for n in range(60):
+        stem, (end, label) = (
+            draw.choice(list("abdeiklmnprtu"), size=5),
+            [("son", "s"), ("ov", "b")][n % 2],
+        )
+        rows.append({"text": f"{''.join(stem)}{end}", "label": label})
     problem = problem_of(labelled(tmp_path, rows))
-    assert [one.name(problem) for one in METHODS["classes"]][
-        1
-    ] == "a linear model on character counts"
+    assert METHODS["classes"][1].name(problem) == "a linear model on character counts"
     assert outputs(problem, "character counts") == column(problem.scored, "label")
 
 
-def names() -> list[str]:
-    draw = np.random.default_rng(1)
-    return ["".join(draw.choice(list("abdeiklmnprtu"), size=5)) for _ in range(60)]
-
-
 def test_the_nearest_row_is_that_of_a_plain_loop(words: Splits) -> None:
-    counted = TfidfVectorizer(analyzer="char", ngram_range=(1, 3)).fit(
-        column(words.train, "source")
-    )
+    counted = TfidfVectorizer(analyzer="char", ngram_range=(1, 3))
+    counted.fit(column(words.train, "source"))
     train, targets = counted.transform(column(words.train, "source")).toarray(), words.train.targets
     wanted = []
     for row in counted.transform(column(words.test, "source")).toarray():
         likeness = [float(row @ other) for other in train]  # all have length 1
         wanted.append(targets[max(range(len(targets)), key=lambda at: likeness[at])])
     assert outputs(problem_of(words), "most similar") == wanted
-    found = predicted(problem_of(words, most=3), "most similar").candidates
-    assert found is not None
+    found = candidates(problem_of(words, most=3), "most similar")
     assert [some[0] for some in found] == wanted
     assert all(len(set(some)) == 3 for some in found)
 
 
 def test_the_input_is_copied_and_its_first_sentence() -> None:
-    few = ["data.sample.size=20", "data.sample.valid=4", "data.sample.test=6"]
-    splits = split_of("summarization/sample_initial", *few)
-    problem = problem_of(splits, longer=True)
-    texts = [" ".join(text.split()) for text in column(splits.test, "source")]
-    assert [text.replace(" ", "") for text in outputs(problem, "copying")] == [
-        text.replace(" ", "") for text in texts
-    ]
-    leads = outputs(problem, "first sentence")
-    assert all(
-        whole.startswith(text) and len(text) < len(whole)
-        for whole, text in zip(outputs(problem, "copying"), leads, strict=True)
-    )
-    assert "first sentence" not in " ".join(
-        one.name(problem_of(splits)) for one in METHODS["tokens"] if one.fits(problem_of(splits))
-    )
+    splits = split_of("summarization/sample_initial", *few(20, 6, 4))
+    problem, short = problem_of(splits, longer=True), problem_of(splits)
+    copies = outputs(problem, "copying")
+    texts = ["".join(text.split()) for text in column(splits.test, "source")]
+    assert [text.replace(" ", "") for text in copies] == texts
+    for whole, text in zip(copies, outputs(problem, "first sentence"), strict=True):
+        assert whole.startswith(text)
+        assert len(text) < len(whole)
+    names = [own.name(short) for own in METHODS["tokens"] if own.fits(short)]
+    assert "first sentence" not in " ".join(names)
 
 
 def test_an_order_is_that_of_the_input() -> None:
-    splits = split_of(
-        "pointing/sample_sorting", "data.sample.size=9", "data.sample.valid=3", "data.sample.test=5"
-    )
+    splits = split_of("pointing/sample_sorting", *few(9, 5, 3))
     counts = [len(text.split()) for text in column(splits.test, "points")]
-    assert outputs(problem_of(splits), "order") == [
-        " ".join(map(str, range(count))) for count in counts
-    ]
+    wanted = [" ".join(map(str, range(count))) for count in counts]
+    assert outputs(problem_of(splits), "order") == wanted
 
 
 TEXTS = [[4, 5, 6], [4, 5], [5, 4, 4, 6], [7], [4, 5, 6, 7], []]
@@ -284,49 +256,36 @@ TEXTS = [[4, 5, 6], [4, 5], [5, 4, 4, 6], [7], [4, 5, 6, 7], []]
 def brute_force(texts: Sequence[Sequence[int]], order: int, possible: Sequence[int]) -> Any:
     """Interpolated Kneser-Ney by dictionaries, as the equations are written."""
     begin, lines = -1, [[-1, *text, STOP] for text in texts]
-    grams = [
-        Counter(
-            tuple(line[at - n + 1 : at + 1])
-            for line in lines
-            for at in range(max(n - 1, 1), len(line))
-        )
-        for n in range(1, order + 2)
-    ]
-    counts: list[dict[tuple[int, ...], int]] = []
-    for n in range(1, order + 1):
-        if n == order:
-            counts.append(dict(grams[n - 1]))
-        else:
-            before = Counter(longer[1:] for longer in grams[n])
-            counts.append(
-                {
-                    gram: seen if gram[0] == begin else before[gram]
-                    for gram, seen in grams[n - 1].items()
-                }
-            )
+
+    def runs(line: list[int], n: int) -> list[tuple[int, ...]]:
+        return [tuple(line[at - n + 1 : at + 1]) for at in range(max(n - 1, 1), len(line))]
+
+    sizes = range(1, order + 2)
+    grams = [Counter(gram for line in lines for gram in runs(line, n)) for n in sizes]
+    counts = []
+    for seen, longer in pairwise(grams):
+        before = Counter(gram[1:] for gram in longer)
+        counts.append({gram: n if gram[0] == begin else before[gram] for gram, n in seen.items()})
+    counts[-1] = dict(grams[order - 1])
     held = []
     for own in counts:
         once, twice = sum(c == 1 for c in own.values()), sum(c == 2 for c in own.values())
         held.append(once / (once + 2 * twice) if once else 0.5)
 
     def chance(word: int, history: tuple[int, ...]) -> float:
-        if not history:
-            below, n = 1 / len(possible), 1
-        else:
-            below, n = chance(word, history[1:]), len(history) + 1
-        own = counts[n - 1]
+        below = chance(word, history[1:]) if history else 1 / len(possible)
+        own, discount = counts[len(history)], held[len(history)]
         follow = {gram: c for gram, c in own.items() if gram[:-1] == history}
         total = sum(follow.values())
         if not total:
             return below
         seen = own.get((*history, word), 0)
-        return max(seen - held[n - 1], 0) / total + held[n - 1] * len(follow) / total * below
+        return max(seen - discount, 0) / total + discount * len(follow) / total * below
 
     def of_text(text: Sequence[int]) -> list[float]:
         line = [begin, *text, STOP]
-        return [
-            chance(line[at], tuple(line[max(0, at - order + 1) : at])) for at in range(1, len(line))
-        ]
+        places = range(1, len(line))
+        return [chance(line[at], tuple(line[max(0, at - order + 1) : at])) for at in places]
 
     return of_text
 
@@ -352,12 +311,7 @@ def test_kneser_ney_sums_to_one(order: int, history: list[int]) -> None:
 
 
 def test_a_language_model_is_scored_over_the_tokens_of_the_perplexity() -> None:
-    splits = split_of(
-        "language_model/sample_gru",
-        "data.sample.size=60",
-        "data.sample.valid=5",
-        "data.sample.test=20",
-    )
+    splits = split_of("language_model/sample_gru", *few(60, 20))
     problem = problem_of(splits)
     found = predicted(problem, "5-gram").likelihoods
     assert found is not None
@@ -371,8 +325,6 @@ def test_a_language_model_is_scored_over_the_tokens_of_the_perplexity() -> None:
 
 def test_they_learn_from_the_training_set_alone(documents: Splits) -> None:
     """Other labels in the test set change scores, and no output."""
-    from dataclasses import replace
-
     problem = problem_of(documents)
     blind = problem_of(Splits(documents.train, documents.train, documents.test, documents.fields))
     assert outputs(problem, "word counts") == outputs(blind, "word counts")
@@ -381,8 +333,8 @@ def test_they_learn_from_the_training_set_alone(documents: Splits) -> None:
 
 
 LATE_SENTENCE = (
-    "there was no time for a linear model on word counts, or too little memory: baselines get a tenth of the time, or "
-    "2 s, and about 1 GB."
+    "there was no time for a linear model on word counts, or too little memory: "
+    "baselines get a tenth of the time, or 2 s, and about 1 GB."
 )
 
 
@@ -434,10 +386,8 @@ class Slow:
     def learned(
         self, rows: int, scored: int, seconds: float, *, size: float = 1.0
     ) -> tuple[int, int]:
-        learner = Learner(self.fit, self.predict, size)
-        found, count = learned_in_time(
-            learner, range(rows), range(scored), TimeBudget(seconds, self.clock)
-        )
+        learner, budget = Learner(self.fit, self.predict, size), TimeBudget(seconds, self.clock)
+        found, count = learned_in_time(learner, range(rows), range(scored), budget)
         assert found == [count] * scored
         return count, len(self.tried)
 
@@ -533,7 +483,7 @@ def test_long_texts_do_not_take_longer_than_their_time(documents: Splits) -> Non
 def test_weights_that_do_not_fit_into_memory_are_not_made(
     documents: Splits, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sixjars.evaluation.baselines.linear.MOST_WEIGHTS", 100)
+    monkeypatch.setattr("sixjars.evaluation.baselines.tfidf.MOST_WEIGHTS", 100)
     found, notes = measured(problem_of(documents), [metric_named("accuracy@1")], TimeBudget(60.0))
     assert len(found) == 1
     assert notes == [LATE_SENTENCE]
@@ -551,7 +501,7 @@ def test_what_cannot_be_computed_is_told(
     def broken(*_: Any, **__: Any) -> None:
         raise ValueError("the matrix is empty.\nmore")
 
-    monkeypatch.setattr("sixjars.evaluation.baselines.linear.counted", broken)
+    monkeypatch.setattr("sixjars.evaluation.baselines.tfidf.counted", broken)
     found, notes = measured(problem_of(documents), [metric_named("accuracy@1")], TimeBudget(60.0))
     assert len(found) == 1
     assert notes == ["a linear model on word counts could not be computed: the matrix is empty."]
@@ -582,9 +532,8 @@ def test_whatever_breaks_is_told_and_breaks_no_training(
     def wrong(outcomes: Sequence[sixjars.Outcome]) -> float:
         raise error("numpy is too old")
 
-    found, notes = measured(
-        problem_of(documents), [sixjars.Metric("wrong", wrong)], TimeBudget(60.0)
-    )
+    metrics = [sixjars.Metric("wrong", wrong)]
+    found, notes = measured(problem_of(documents), metrics, TimeBudget(60.0))
     assert found == []
     assert notes[0].startswith("the most frequent label could not be computed: ")
     assert "numpy is too old" in notes[0]
@@ -608,21 +557,15 @@ def test_a_metric_that_takes_too_long_is_left_out(words: Splits) -> None:
 
 
 def test_metrics_of_attention_are_left_out(words: Splits) -> None:
-    metrics = [
-        metric_named("exact_match"),
-        metric_named("alignment_error_rate"),
-        metric_named("seen_in_training"),
-    ]
+    names = "exact_match", "alignment_error_rate", "seen_in_training"
+    metrics = [metric_named(name) for name in names]
     found, _ = measured(problem_of(words), metrics, TimeBudget(60.0))
     assert [score.name for score in found[1].scores] == ["exact_match", "seen_in_training"]
     assert found[1].value("seen_in_training") == 1.0  # its outputs are those of training rows
 
 
 def test_rows_with_one_input_are_one_example() -> None:
-    rows = generate("image_captioning", size=30, valid=5, test=20)
-    assert rows
-    few = ["data.sample.size=30", "data.sample.valid=5", "data.sample.test=20"]
-    splits = split_of("image_captioning/sample_initial", *few)
+    splits = split_of("image_captioning/sample_initial", *few(30, 20))
     problem = problem_of(splits, group=True)
     assert len(problem.examples) == len({row["image"] for row in splits.scored.inputs})
     assert sum(len(group) for group in problem.groups) == 20
@@ -632,8 +575,9 @@ def test_the_best_is_chosen_by_the_direction_of_the_metric() -> None:
     def one(name: str, value: float, better: Any) -> Baseline:
         return Baseline(name, (Score("m", value, "", better, 9),), 0.1)
 
-    assert best_by([one("a", 0.1, "higher"), one("b", 0.2, "higher")], "m").name == "b"  # type: ignore[union-attr]
-    assert best_by([one("a", 9.0, "lower"), one("b", 10.0, "lower")], "m").name == "a"  # type: ignore[union-attr]
+    higher = one("a", 0.1, "higher"), one("b", 0.2, "higher")
+    lower = one("a", 9.0, "lower"), one("b", 10.0, "lower")
+    assert (best_by(higher, "m"), best_by(lower, "m")) == (higher[1], lower[0])
     assert best_by([one("a", 9.0, "lower")], "other") is None
 
 
@@ -643,7 +587,7 @@ def test_warnings_of_the_library_stay_inside(documents: Splits) -> None:
         predicted(problem_of(documents), "word counts")
 
 
-def with_features(folder: Path, task: str, output: Mapping[str, Any]) -> Splits:
+def with_features(folder: Path, task: str, output: str) -> Splits:
     """Examples whose inputs are arrays of numbers: class 0 has a large first number, class 1 a large second one."""
     draw, rows = np.random.default_rng(3), []
     for at in range(50):
@@ -654,45 +598,31 @@ def with_features(folder: Path, task: str, output: Mapping[str, Any]) -> Splits:
         rows.append(f'{{"image": "{at}.npy", "out": "{["red fox", "blue sea"][kind]}"}}\n')
     (folder / "train.jsonl").write_text("".join(rows[:-10]))
     (folder / "valid.jsonl").write_text("".join(rows[-10:]))
-    [(name, settings)] = output.items()
-    data = {
-        "folder": str(folder),
-        "train": "train.jsonl",
-        "valid": "valid.jsonl",
-        "image": {"kind": "features", "column": "image"},
-        name: {"column": "out", **settings},
-    }
-    bridge = {"kind": "initial"}
-    return split_of({"task": task, "data": data, "model": {"bridge": bridge}})
+    files = {"folder": str(folder), "train": "train.jsonl", "valid": "valid.jsonl"}
+    image = {"kind": "features", "column": "image"}
+    data = {**files, "image": image, output: {"column": "out"}}
+    return split_of({"task": task, "data": data, "model": {"bridge": {"kind": "initial"}}})
 
 
 def test_labels_of_images_are_learned_from_frozen_features(tmp_path: Path) -> None:
-    splits = with_features(tmp_path, "image_classification", {"label": {}})
-    problem = problem_of(splits)
-    assert outputs(problem, "a linear model on the frozen features") == column(
-        splits.valid, "label"
-    )
+    splits = with_features(tmp_path, "image_classification", "label")
+    found = outputs(problem_of(splits), "a linear model on the frozen features")
+    assert found == column(splits.valid, "label")
 
 
 def test_captions_are_those_of_the_nearest_image(tmp_path: Path) -> None:
-    splits = with_features(tmp_path, "image_captioning", {"target": {}})
+    splits = with_features(tmp_path, "image_captioning", "target")
     problem = problem_of(splits)
-    train, scored = (
-        problem.features(splits.train, range(40)),
-        problem.features(splits.valid, range(10)),
-    )
+    train = problem.features(splits.train, range(40))
+    scored = problem.features(splits.valid, range(10))
     assert train is not None
     assert scored is not None
-    wanted = [
-        splits.train.targets[max(range(40), key=lambda at: float(row @ train[at]))]
-        for row in scored
-    ]
+    wanted = [splits.train.targets[int(at)] for at in (scored @ train.T).argmax(1)]
     assert outputs(problem, "most similar") == wanted == column(splits.valid, "target")
 
 
 def test_images_without_frozen_features_have_the_most_frequent_output() -> None:
-    few = ["data.sample.size=30", "data.sample.valid=5", "data.sample.test=9"]
-    problem = problem_of(split_of("image_captioning/sample_initial", *few))
+    problem = problem_of(split_of("image_captioning/sample_initial", *few(30, 9)))
     [method] = [one for one in METHODS["tokens"] if one.fits(problem)]
     assert method.name(problem) == "the most frequent output"
     counts = Counter(problem.targets(problem.learned_from))

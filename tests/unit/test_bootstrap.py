@@ -10,15 +10,16 @@ import pytest
 
 from sixjars.errors import DataError
 from sixjars.evaluation import bootstrap
-from sixjars.evaluation.bootstrap import difference, exchanged, interval, interval_of, statistics_of
-from sixjars.evaluation.metrics import (
-    METRICS,
-    Interval,
-    Metric,
-    Outcome,
-    RationaleWeight,
-    metric_named,
+from sixjars.evaluation.bootstrap import (
+    Difference,
+    Statistics,
+    difference,
+    exchanged,
+    interval,
+    interval_of,
+    statistics_of,
 )
+from sixjars.evaluation.metrics import METRICS, Interval, Metric, Outcome, RationaleWeight
 
 WORDS = ("a", "red", "dog", "runs", "home", "the", "old", "man", "sees", "it")
 LABELS = ("run", "jump", "sit")
@@ -70,18 +71,27 @@ def tours() -> list[Outcome]:
 def data_for(name: str) -> list[Outcome]:
     if "tour" in name:
         return tours()
-    return (
-        labelled(several=name.startswith("labels"))
-        if "f1" in name or name == "labels_exact"
-        else corpus()
-    )
+    if "f1" in name or name == "labels_exact":
+        return labelled(several=name.startswith("labels"))
+    return corpus()
+
+
+def sums_of(metric: Metric | str, outcomes: Sequence[Outcome]) -> Statistics:
+    found = statistics_of(METRICS[metric] if isinstance(metric, str) else metric, outcomes)
+    assert found is not None
+    return found
+
+
+def gap(first: Statistics, other: Statistics) -> Difference:
+    found = difference(first, other)
+    assert found is not None
+    return found
 
 
 def drawn(examples: int) -> np.ndarray:
     """The places of each resample, as the module draws them."""
-    return np.random.default_rng(bootstrap.SEED).integers(
-        examples, size=(bootstrap.RESAMPLES, examples)
-    )
+    size = bootstrap.RESAMPLES, examples
+    return np.random.default_rng(bootstrap.SEED).integers(examples, size=size)
 
 
 @pytest.fixture
@@ -93,15 +103,11 @@ def few_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("few_resamples")
 def test_resampled_values_are_those_of_the_metric_itself(name: str) -> None:
     outcomes, metric = data_for(name), METRICS[name]
-    statistics = statistics_of(metric, outcomes)
-    assert statistics is not None
-    brute = [
-        metric.compute([outcomes[place] for place in places]) for places in drawn(len(outcomes))
-    ]
+    statistics, resamples = sums_of(metric, outcomes), drawn(len(outcomes))
+    brute = [metric.compute([outcomes[place] for place in places]) for places in resamples]
     assert statistics.resampled.tolist() == pytest.approx(brute, rel=1e-9, abs=1e-12)
-    assert statistics.value(statistics.rows.sum(0).tolist()) == pytest.approx(
-        metric.compute(outcomes)
-    )
+    whole = statistics.value(statistics.rows.sum(0).tolist())
+    assert whole == pytest.approx(metric.compute(outcomes))
     assert len(set(brute)) > 3
     low, high = np.quantile(brute, [0.025, 0.975])
     found = interval_of(metric, outcomes)
@@ -111,8 +117,7 @@ def test_resampled_values_are_those_of_the_metric_itself(name: str) -> None:
 
 @pytest.mark.usefixtures("few_resamples")
 def test_memory_is_limited_and_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    statistics = statistics_of(METRICS["bleu"], corpus())
-    assert statistics is not None
+    statistics = sums_of("bleu", corpus())
     before = statistics.resampled
     monkeypatch.setattr(bootstrap, "_AT_ONCE", 50)
     assert np.array_equal(statistics.resampled, before)
@@ -140,7 +145,7 @@ def test_metrics_from_outside() -> None:
 def test_the_interval_is_that_of_theory() -> None:
     """A share of 0.3 of 1,000: plus or minus 1.96 standard errors."""
     outcomes = [Outcome(("a",), ("a" if number < 300 else "b",)) for number in range(1000)]
-    found = interval_of(metric_named("exact_match"), outcomes)
+    found = interval_of(METRICS["exact_match"], outcomes)
     assert found is not None
     error = 1.96 * math.sqrt(0.3 * 0.7 / 1000)
     assert (found.low, found.high) == pytest.approx((0.3 - error, 0.3 + error), abs=0.004)
@@ -149,16 +154,8 @@ def test_the_interval_is_that_of_theory() -> None:
 @pytest.mark.parametrize("name", ["bleu", "exact_match", "ter"])
 def test_the_paired_test(name: str) -> None:
     metric = METRICS[name]
-    good, same, bad = (
-        statistics_of(metric, corpus(60, noise=noise)) for noise in (0.05, 0.05, 0.6)
-    )
-    assert good is not None
-    assert same is not None
-    assert bad is not None
-    nothing, worse, better = difference(good, same), difference(good, bad), difference(bad, good)
-    assert nothing is not None
-    assert worse is not None
-    assert better is not None
+    good, same, bad = (sums_of(name, corpus(60, noise=noise)) for noise in (0.05, 0.05, 0.6))
+    nothing, worse, better = gap(good, same), gap(good, bad), gap(bad, good)
     assert (nothing.value, nothing.p, nothing.interval.low, nothing.interval.high) == (0, 1, 0, 0)
     assert worse.p < 0.01
     assert worse.p == better.p
@@ -168,25 +165,18 @@ def test_the_paired_test(name: str) -> None:
 
 def test_pure_chance_is_rarely_significant() -> None:
     """Two models that are equally good: p is below 0.05 about once in twenty times."""
-    chance, metric, found = random.Random(0), METRICS["exact_match"], []
+    chance, found = random.Random(0), []
     for _ in range(60):
-        two = [
-            statistics_of(metric, [Outcome(("a",), (chance.choice("ab"),)) for _ in range(80)])
-            for _ in range(2)
-        ]
-        assert two[0] is not None
-        assert two[1] is not None
-        told = difference(two[0], two[1])
-        assert told is not None
-        found.append(told.p)
+        texts = [[chance.choice("ab") for _ in range(80)] for _ in range(2)]
+        outcomes = [[Outcome(("a",), (text,)) for text in some] for some in texts]
+        one, two = (sums_of("exact_match", some) for some in outcomes)
+        found.append(gap(one, two).p)
     assert sum(p < 0.05 for p in found) <= 8
     assert sum(p < 0.5 for p in found) >= 15
 
 
 def test_different_numbers_of_examples() -> None:
-    one, two = (statistics_of(METRICS["bleu"], corpus(count)) for count in (5, 6))
-    assert one is not None
-    assert two is not None
+    one, two = (sums_of("bleu", corpus(count)) for count in (5, 6))
     with pytest.raises(DataError) as told:
         difference(one, two)
     assert str(told.value) == "a paired test needs the same examples, but there are 5 and 6."
@@ -194,13 +184,10 @@ def test_different_numbers_of_examples() -> None:
 
 def test_the_output_of_the_other_model() -> None:
     outcomes, metric = corpus(6), METRICS["bleu"]
-    statistics = statistics_of(metric, outcomes)
-    assert statistics is not None
+    statistics = sums_of(metric, outcomes)
     others = [replace(one, candidates=(f"{one.candidates[0]} x",)) for one in outcomes]
-    brute = [
-        metric.compute([*outcomes[:at], others[at], *outcomes[at + 1 :]]) - metric.compute(outcomes)
-        for at in range(6)
-    ]
+    changed = [[*outcomes[:at], others[at], *outcomes[at + 1 :]] for at in range(6)]
+    brute = [metric.compute(some) - metric.compute(outcomes) for some in changed]
     assert exchanged(metric, outcomes, others) == pytest.approx(brute)
     assert exchanged(metric, outcomes, outcomes) == [0.0] * 6
     assert exchanged(METRICS["distinct1"], outcomes, others) == []
@@ -214,8 +201,7 @@ def test_the_output_of_the_other_model() -> None:
 def test_resamples_without_a_value() -> None:
     assert interval(np.array([math.nan, math.nan, 1.0])) is None
     outcomes = [replace(one, focus=1.0 if at == 0 else None) for at, one in enumerate(corpus(12))]
-    statistics = statistics_of(METRICS["object_focus"], outcomes)
-    assert statistics is not None
+    statistics = sums_of("object_focus", outcomes)
     assert interval(statistics.resampled) == Interval(1.0, 1.0)
     assert difference(statistics.only([1, 2]), statistics.only([1, 2])) is None
 
@@ -224,30 +210,20 @@ def test_resamples_without_a_value() -> None:
 def test_few_examples_that_all_go_one_way_may_be_chance(examples: int, p: float) -> None:
     """As in the sign test: those that are the same say nothing."""
     right, wrong = Outcome(("a",), ("a",)), Outcome(("a",), ("b",))
-    one, two = (
-        statistics_of(METRICS["exact_match"], [some] * examples + [right] * 2)
-        for some in (wrong, right)
-    )
-    assert one is not None
-    assert two is not None
-    found = difference(one, two)
-    assert found is not None
+    outcomes = ([some] * examples + [right] * 2 for some in (wrong, right))
+    one, two = (sums_of("exact_match", some) for some in outcomes)
+    found = gap(one, two)
     assert found.p >= p
     assert found.p < 0.05 or examples < 6
 
 
 def test_classes_that_only_one_model_has() -> None:
-    one, two = (statistics_of(METRICS["macro_f1"], [Outcome(("a",), (name,))] * 3) for name in "ab")
-    assert one is not None
-    assert two is not None
+    one, two = (sums_of("macro_f1", [Outcome(("a",), (name,))] * 3) for name in "ab")
     assert one.rows.shape != two.rows.shape
-    found = difference(one, two)
-    assert found is not None
-    assert found.p == 0.25
+    assert gap(one, two).p == 0.25
 
 
 def test_one_example_has_no_interval() -> None:
-    statistics = statistics_of(METRICS["exact_match"], [Outcome(("a",), ("a",))])
-    assert statistics is not None
+    statistics = sums_of("exact_match", [Outcome(("a",), ("a",))])
     assert interval_of(METRICS["exact_match"], [Outcome(("a",), ("a",))]) is None
     assert difference(statistics, statistics) is None

@@ -48,27 +48,21 @@ def for_coco(outcomes: Sequence[Outcome]) -> tuple[dict[int, list[str]], dict[in
     [
         ("bleu", "yes", "yes", "output and no reference has 4 words, and it needs 4"),
         ("bleu", "I am fine.", "I am fine.", None),  # the full stop is a token of its own
-        (
-            "bleu4",
-            "I am fine.",
-            "I am fine.",
-            "output and no reference has 4 words, and it needs 4",
-        ),
+        ("bleu4", "I am fine.", "I am fine.", "output and no reference has 4 words, and it needs 4"),
         ("bleu4", "a dog runs on", "a dog runs", "output has 4 words, and it needs 4"),
         ("bleu4", "a dog runs", "a dog runs on", "reference has 4 words, and it needs 4"),
         ("bleu4", "a dog runs on", "the red man runs", None),  # 0 for another reason
         ("bleu2", "dog", "dog", "output and no reference has 2 words, and it needs 2"),
         ("rougeL_coco", "dog", "man", None),
     ],
-)
+)  # fmt: skip
 def test_why_bleu_is_0_of_short_texts(
     name: str, reference: str, output: str, short: str | None
 ) -> None:
     outcomes, metric = [Outcome((reference,), (output,))], metric_named(name)
     told = f"{name} is 0 because no {short} in a row; compare exact_match, chrf or rougeL instead."
-    assert list(why_zero([metric], score(outcomes, [metric]), outcomes)) == (
-        [told] if short else []
-    )
+    found = [*why_zero([metric], score(outcomes, [metric]), outcomes)]
+    assert found == ([told] if short else [])
 
 
 # Words
@@ -92,15 +86,10 @@ def test_words_are_small_and_bare(text: str, words: list[str]) -> None:
 
 @pytest.mark.parametrize("name", ALL)
 def test_capitals_and_punctuation_do_not_count(name: str) -> None:
-    plain = [
-        Outcome(("a dog runs on a road", "the dog"), ("one dog runs on a road",)),
-        *outputs("a man"),
-    ]
-    dressed = [
-        Outcome(("A dog runs, on a road.", "The DOG!"), ("One dog runs on a 'road' .",)),
-        *outputs("a man -"),
-    ]
-    assert value(name, plain) == value(name, dressed) != 0.0
+    plain = Outcome(("a dog runs on a road", "the dog"), ("one dog runs on a road",))
+    dressed = Outcome(("A dog runs, on a road.", "The DOG!"), ("One dog runs on a 'road' .",))
+    expected = value(name, [plain, *outputs("a man")])
+    assert value(name, [dressed, *outputs("a man -")]) == expected != 0.0
 
 
 # BLEU
@@ -108,10 +97,8 @@ def test_capitals_and_punctuation_do_not_count(name: str) -> None:
 
 def matches(outcome: Outcome, n: int) -> bool:
     words = outcome.candidates[0].split()
-    pieces = (" ".join(words[start : start + n]) for start in range(len(words) - n + 1))
-    return any(
-        f" {piece} " in f" {reference} " for piece in pieces for reference in outcome.references
-    )
+    pieces = [" ".join(words[start : start + n]) for start in range(len(words) - n + 1)]
+    return any(f" {piece} " in f" {text} " for piece in pieces for text in outcome.references)
 
 
 @settings(deadline=None)
@@ -135,22 +122,18 @@ def test_bleu_by_hand() -> None:
         Outcome(("the the dog runs on", "a dog"), ("a dog runs on",)),
         Outcome(("a man", "a man runs here"), ("man man",)),
     ]
-    brevity = 100 * math.exp(1 - 7 / 6)
-    expected = [
-        brevity * 5 / 6,
-        brevity * (5 / 6 * 3 / 4) ** (1 / 2),
-        brevity * (5 / 6 * 3 / 4 * 1 / 2) ** (1 / 3),
-        0,
-    ]
-    assert [value(name, outcomes) for name in BLEUS] == pytest.approx(expected)
+    brevity, (one, two, three) = 100 * math.exp(1 - 7 / 6), (5 / 6, 3 / 4, 1 / 2)
+    means = one, (one * two) ** (1 / 2), (one * two * three) ** (1 / 3), 0
+    found = [value(name, outcomes) for name in BLEUS]
+    assert found == pytest.approx([brevity * mean for mean in means])
 
 
 def test_the_shorter_of_two_equally_near_references_counts() -> None:
-    assert value(
-        "bleu1", [Outcome(("a dog runs fast", "a dog"), ("a dog runs",))]
-    ) == pytest.approx(100.0)
-    longer = value("bleu1", [Outcome(("a dog runs fast",), ("a dog runs",))])
-    assert longer == pytest.approx(100 * math.exp(1 - 4 / 3))
+    longer, shorter = "a dog runs fast", "a dog"
+    both = value("bleu1", [Outcome((longer, shorter), ("a dog runs",))])
+    assert both == pytest.approx(100.0)
+    alone = value("bleu1", [Outcome((longer,), ("a dog runs",))])
+    assert alone == pytest.approx(100 * math.exp(1 - 4 / 3))
 
 
 # ROUGE-L
@@ -191,9 +174,8 @@ def test_cider_of_a_longer_caption_by_hand() -> None:
     """Four words of six: each cosine is its share's root, and two words too many cost e^(-4/72)."""
     outcomes = [Outcome(("a b c d",), ("a b c d y z",)), Outcome(("p q r s",), ("t",))]
     cosines = [math.sqrt(4 / 6), math.sqrt(3 / 5), math.sqrt(2 / 4), math.sqrt(1 / 3)]
-    assert value("cider_d", outcomes) == pytest.approx(
-        10 * sum(cosines) / 4 * math.exp(-4 / 72) / 2
-    )
+    expected = 10 * sum(cosines) / 4 * math.exp(-4 / 72) / 2
+    assert value("cider_d", outcomes) == pytest.approx(expected)
 
 
 @pytest.mark.slow
@@ -211,8 +193,6 @@ def test_five_thousand_captions_take_seconds(name: str) -> None:
 
 def test_signatures_have_how_words_are_split() -> None:
     signatures = {found.name: found.signature for found in score(outputs("a dog"), ALL)}
-    assert all(
-        "|tok:spaces, ends bare|case:lower|sixjars:" in signature
-        for signature in signatures.values()
-    )
+    for signature in signatures.values():
+        assert "|tok:spaces, ends bare|case:lower|sixjars:" in signature
     assert signatures["bleu4"].startswith("bleu4|corpus|closest length|no smoothing|")

@@ -22,7 +22,7 @@ from sixjars.cli.options import results
 from sixjars.cli.show import show_comparison
 from sixjars.comparison.compare import _changes, _check_data, _metrics, _names, compare
 from sixjars.comparison.result import Comparison, Contender, DifferingExample, RunCost, RunScore
-from sixjars.comparison.seeds import seeds_of
+from sixjars.comparison.scored_run import seeds_of
 from sixjars.comparison.tables import ComparisonOutput
 from sixjars.drawing.matplotlib.by_length import draw_by_length
 from sixjars.errors import DataError, RecipeError, RunError
@@ -35,13 +35,9 @@ from sixjars.runs.data.scored_files import file_dataset
 from sixjars.runs.folder.run_folder import open_run
 from sixjars.runs.recipes import Blueprint
 
-FEW = [
-    "data.sample.size=64",
-    "data.sample.valid=4",
-    "data.sample.test=12",
-    "learning.steps=2",
-    "evaluation.search.max_length=4",
-]
+FEW = ["data.sample.size=64", "data.sample.valid=4", "data.sample.test=12", "learning.steps=2"]
+GROUPED = "evaluation.group=true"
+FEW.append("evaluation.search.max_length=4")
 
 
 @pytest.fixture(scope="module")
@@ -51,10 +47,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     recipes = {
         "initial": ("transliteration/sample_initial", FEW),
         "attention": ("transliteration/sample_attention", FEW),
-        "other": (
-            "transliteration/sample_initial",
-            [*FEW, "data.sample.test=13", "evaluation.group=true"],
-        ),
+        "other": ("transliteration/sample_initial", [*FEW, "data.sample.test=13", GROUPED]),
         "language_model": ("language_model/sample_gru", FEW),
     }
     return {
@@ -65,15 +58,12 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 def test_runs_are_taken_as_they_are(runs: dict[str, Path], tmp_path: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in runs["initial"].rglob("*")}
-    found = compare(
-        [runs["initial"], str(runs["attention"])], out=tmp_path, metric="exact_match", device="cpu"
-    )
+    two: list[str | Path] = [runs["initial"], str(runs["attention"])]
+    found = compare(two, out=tmp_path, metric="exact_match", device="cpu")
     assert [contender.name for contender in found.contenders] == ["initial", "attention"]
     assert [sum(bucket.count for bucket in one.buckets) for one in found.contenders] == [12, 12]
-    assert (
-        found.contenders[0].overall
-        == sixjars.evaluate(runs["initial"], metrics=["exact_match"]).scores[0].value
-    )
+    [score] = sixjars.evaluate(runs["initial"], metrics=["exact_match"]).scores
+    assert found.contenders[0].overall == score.value
     assert found.title == "exact_match on 12 examples of the test set of the sample, greedy search"
     assert {"examples": 12, "data": "the test set of the sample"}.items() <= found.to_json().items()
     assert found.picture == tmp_path / "by_length.png"
@@ -90,32 +80,17 @@ def scored(
 def test_the_table_says_what_was_scored(capsys: pytest.CaptureFixture[str]) -> None:
     buckets = (Bucket(2, 4, 30, 0.5), Bucket(5, 7, 3, 0.25), Bucket(8, 10, 0, None))
     better = Difference(11.5, Interval(9.0, 14.0), 0.002)
-    two = [
-        (
-            "a",
-            "greedy search",
-            scored(25.02, Interval(23.0, 27.0)),
-            RunCost(1_640_000, 1500, 2.5, 200.0, "cpu", 120.4, "cpu × 2 processes"),
-        ),
-        (
-            "b",
-            "sampling",
-            scored(36.52, Interval(34.0, 38.1), better),
-            RunCost(812, None, None, None, "cpu", 9.0),
-        ),
-    ]
-    found = Comparison(
-        "bleu",
-        tuple(
-            Contender(name, 1000, 0.4, buckets, how, (score,), cost)
-            for name, how, score, cost in two
-        ),
-        Path("p.png"),
-        33,
-        "the test set of x.tsv",
-        "length of the input (words)",
-        (DifferingExample("b", "I run", ("je cours", "cours"), "je", "je cours", 0.5, times=3),),
+    first = scored(25.02, Interval(23.0, 27.0))
+    other = scored(36.52, Interval(34.0, 38.1), better)
+    cost = RunCost(1_640_000, 1500, 2.5, 200.0, "cpu", 120.4, "cpu × 2 processes")
+    unknown = RunCost(812, None, None, None, "cpu", 9.0)
+    two = (
+        Contender("a", 1000, 0.4, buckets, "greedy search", (first,), cost),
+        Contender("b", 1000, 0.4, buckets, "sampling", (other,), unknown),
     )
+    example = DifferingExample("b", "I run", ("je cours", "cours"), "je", "je cours", 0.5, times=3)
+    by, where = "length of the input (words)", "the test set of x.tsv"
+    found = Comparison("bleu", two, Path("p.png"), 33, where, by, (example,))
     show_comparison(results(), found)
     printed = capsys.readouterr().out
     lines = [" ".join(line.split()) for line in printed.splitlines()]
@@ -149,31 +124,28 @@ def test_the_table_says_what_was_scored(capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_what_is_significant_in_words() -> None:
-    def findings(first: RunScore, other: RunScore) -> list[str]:
-        two = (Contender("a", 1, 0.0, (), "", (first,)), Contender("b", 1, 0.0, (), "", (other,)))
-        return list(Comparison("bleu", two, None, 9, "x").findings())
-
     first, between = scored(0.5, Interval(0.4, 0.6)), Interval(-0.2, -0.1)
-    assert findings(first, scored(0.35, between, Difference(-0.15, between, 0.004))) == [
-        "bleu: b is significantly worse than a (-0.150; 95 % interval -0.200 to -0.100, p = 0.004)."
-    ]
-    even = Difference(-0.01, Interval(-0.1, 0.1), 0.613)
-    assert findings(first, scored(0.49, between, even)) == [
-        "bleu: b and a do not differ significantly (-0.010; 95 % interval -0.100 to 0.100, p = 0.61)."
-    ]
-    assert findings(first, scored(0.49, between)) == [
-        "bleu: too few resamples have a value to compare b with a."
-    ]
-    assert findings(scored(0.5, None), scored(0.4, None)) == [
-        "bleu: no interval, for only all examples together have a value."
-    ]
+    worse, even = (
+        Difference(-0.15, between, 0.004),
+        Difference(-0.01, Interval(-0.1, 0.1), 0.613),
+    )
     endless = RunScore(Score("perplexity", math.inf, "", "lower", 33))
-    assert findings(endless, endless) == ["perplexity: no interval, for it is inf."]
     single = RunScore(Score("ter", 4.0, "", "lower", 1))
-    assert findings(single, single) == ["ter: no interval, for there is only one example."]
-    assert findings(first, RunScore(first.score, between, comparable=False)) == [
-        "bleu: b and a have different vocabularies, so their values do not compare."
-    ]
+    alone = scored(0.5, None)
+    for one, other, sentence in (
+        (first, scored(0.35, between, worse),
+         "bleu: b is significantly worse than a (-0.150; 95 % interval -0.200 to -0.100, p = 0.004)."),
+        (first, scored(0.49, between, even),
+         "bleu: b and a do not differ significantly (-0.010; 95 % interval -0.100 to 0.100, p = 0.61)."),
+        (first, scored(0.49, between), "bleu: too few resamples have a value to compare b with a."),
+        (alone, scored(0.4, None), "bleu: no interval, for only all examples together have a value."),
+        (endless, endless, "perplexity: no interval, for it is inf."),
+        (single, single, "ter: no interval, for there is only one example."),
+        (first, RunScore(first.score, between, comparable=False),
+         "bleu: b and a have different vocabularies, so their values do not compare."),
+    ):  # fmt: skip
+        two = (Contender("a", 1, 0.0, (), "", (one,)), Contender("b", 1, 0.0, (), "", (other,)))
+        assert [*Comparison("bleu", two, None, 9, "x").findings()] == [sentence]
     lower = RunScore(Score("ter", 40.0, "", "lower", 9), between, Difference(-9.0, between, 0.01))
     assert lower.mark == "▲"
     assert scored(0.4, None, Difference(-9.0, between, 0.01)).mark == "▼"
@@ -185,28 +157,19 @@ def test_lengths_are_whole_numbers_in_the_picture(
     drawn: list[Figure] = []
     monkeypatch.setattr(Figure, "savefig", lambda self, *_, **__: drawn.append(self))
     curve = [Bucket(5, 5, 30, 0.5, Interval(0.4, 0.6)), Bucket(6, 6, 3, 0.25, Interval(0.1, 0.5))]
-    draw_by_length(
-        tmp_path / "p.png", {"one": curve}, metric="exact_match", title="exact_match on 33 examples"
-    )
+    title = "exact_match on 33 examples"
+    draw_by_length(tmp_path / "p.png", {"one": curve}, metric="exact_match", title=title)
     axes = drawn[0].axes[0]
     assert all(float(tick).is_integer() for tick in axes.get_xticks())
     legend = axes.get_legend()
     assert legend is not None
-    assert [text.get_text() for text in legend.get_texts()] == [
-        "one",
-        "fewer than 20 examples",
-        "95 % interval",
-    ]
-    assert drawn[0].get_suptitle() == "exact_match on 33 examples"
+    names = [text.get_text() for text in legend.get_texts()]
+    assert names == ["one", "fewer than 20 examples", "95 % interval"]
+    assert drawn[0].get_suptitle() == title
     assert [text.get_text() for text in axes.texts] == ["n = 30", "n = 3"]
     [shade, _] = [one for one in axes.collections if isinstance(one, PolyCollection)]
-    corners = shade.get_paths()[0].vertices
-    assert {tuple(corner) for corner in np.asarray(corners).tolist()} == {
-        (5, 0.4),
-        (5, 0.6),
-        (6, 0.1),
-        (6, 0.5),
-    }
+    corners = {tuple(corner) for corner in np.asarray(shade.get_paths()[0].vertices).tolist()}
+    assert corners == {(5, 0.4), (5, 0.6), (6, 0.1), (6, 0.5)}
 
 
 def test_models_of_different_tasks_or_examples(runs: dict[str, Path], tmp_path: Path) -> None:
@@ -235,15 +198,13 @@ def test_models_of_different_tasks_or_examples(runs: dict[str, Path], tmp_path: 
     assert str(told.value) == (
         "a and b are scored on the same examples in a different order; score both on one file: --data FILE."
     )
-    assert (
-        compare([first, other], data=files[0], out=tmp_path / "t.csv", device="cpu").examples == 2
-    )
+    found = compare([first, other], data=files[0], out=tmp_path / "t.csv", device="cpu")
+    assert found.examples == 2
 
 
 def test_every_score_has_its_interval_and_its_cost(runs: dict[str, Path], tmp_path: Path) -> None:
-    found = compare(
-        [runs["initial"], runs["attention"], runs["initial"]], out=tmp_path, device="cpu"
-    )
+    three = [runs["initial"], runs["attention"], runs["initial"]]
+    found = compare(three, out=tmp_path, device="cpu")
     first, other, again = found.contenders
     assert (first.name, other.name, again.name) == ("initial", "attention", "initial (2)")
     names = [measured.score.name for measured in first.scores]
@@ -252,9 +213,9 @@ def test_every_score_has_its_interval_and_its_cost(runs: dict[str, Path], tmp_pa
         assert measured.interval is not None
         assert measured.interval.low <= measured.score.value <= measured.interval.high
     assert all(measured.difference is None for measured in first.scores)
-    assert [measured.difference and measured.difference.p for measured in again.scores] == [
-        1.0
-    ] * len(names)
+    for measured in again.scores:
+        assert measured.difference is not None
+        assert measured.difference.p == 1.0
     assert all(bucket.interval is not None for bucket in first.buckets if bucket.count > 1)
     assert first.cost is not None
     assert (first.cost.steps, first.cost.device, first.cost.trained_on) == (2, "cpu", "cpu")
@@ -274,23 +235,15 @@ def test_a_run_is_called_by_its_path_only_where_another_has_its_name(
     runs: dict[str, Path], tmp_path: Path
 ) -> None:
     """A packed run, and one of a recipe file, have other folders than what was given."""
-    packed, recipe, opened = (
-        tmp_path / "packed.sixjars",
-        tmp_path / "mine.yaml",
-        open_run(runs["initial"]),
-    )
+    packed, recipe = tmp_path / "packed.sixjars", tmp_path / "mine.yaml"
     packed.touch()
     recipe.touch()
-    places = [("a/run", "a/run"), ("b/run", "b/run"), ("c/best", "c/best"), ("c/best/", "c/best")]
-    places += [
-        (str(packed), "sixjars-1"),
-        (str(packed), "sixjars-2"),
-        (str(recipe), f"out/{tmp_path}-mine"),
-    ]
-    found = _names(
-        [given for given, _ in places],
-        [replace(opened, folder=Path(folder)) for _, folder in places],
-    )
+    places = {"a/run": "a/run", "b/run": "b/run", "c/best": "c/best", "c/best/": "c/best"}
+    pairs = [*places.items(), (str(packed), "sixjars-1"), (str(packed), "sixjars-2")]
+    pairs.append((str(recipe), f"out/{tmp_path}-mine"))
+    opened = open_run(runs["initial"])
+    folders = [replace(opened, folder=Path(folder)) for _, folder in pairs]
+    found = _names([given for given, _ in pairs], folders)
     assert found == ["a/run", "b/run", "best", "best", "packed", "packed", "mine"]
 
 
@@ -333,17 +286,12 @@ def test_one_file(ending: str, runs: dict[str, Path], tmp_path: Path) -> None:
         score = found.contenders[1].scores[0]
         assert score.difference is not None
         assert float(other[f"{score.score.name} p"]) == score.difference.p
-        assert (first[f"{score.score.name} p"], first["run"], first["trained on"]) == (
-            "",
-            "initial",
-            "cpu",
-        )
+        told = [first[key] for key in (f"{score.score.name} p", "run", "trained on")]
+        assert told == ["", "initial", "cpu"]
         assert float(first["training seconds"]) > 0
     if ending == ".json":
-        assert (
-            json.loads(content)["contenders"][1]["scores"][0]["score"]["value"]
-            == found.contenders[1].scores[0].score.value
-        )
+        [written, *_] = json.loads(content)["contenders"][1]["scores"]
+        assert written["score"]["value"] == found.contenders[1].scores[0].score.value
 
 
 def test_a_file_that_cannot_be_written_is_refused_first(
@@ -352,10 +300,7 @@ def test_a_file_that_cannot_be_written_is_refused_first(
     folder, file = tmp_path / "folder.md", tmp_path / "file"
     folder.mkdir()
     file.write_text("x")
-    names = [
-        str(runs["initial"]),
-        "transliteration/sample_attention",
-    ]  # the second would be trained
+    names = [str(runs["initial"]), "transliteration/sample_attention"]  # that would be trained
     for out, sentence in (
         (folder, f"{folder} is a folder; name a file in it."),
         (file, f"{file} is a file; name a folder, or a file that ends in .md, .csv, .json."),
@@ -387,9 +332,7 @@ def test_no_permission(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_a_language_model_is_compared_by_the_length_of_its_texts(
     runs: dict[str, Path], tmp_path: Path
 ) -> None:
-    found = compare(
-        [runs["language_model"], runs["language_model"]], out=tmp_path / "t.md", device="cpu"
-    )
+    found = compare([runs["language_model"]] * 2, out=tmp_path / "t.md", device="cpu")
     assert (found.metric, found.by) == ("perplexity", "length of the reference (words)")
     assert found.title.endswith("no search")
     assert found.differing == ()
@@ -399,15 +342,12 @@ def test_rows_with_the_same_input_are_one_example(runs: dict[str, Path], tmp_pat
     rows = [("ghar", "घर"), ("pani", "पानी"), ("ghar", "घड़")]
     table = [{"roman": roman, "devanagari": devanagari} for roman, devanagari in rows]
     two = [runs["other"], runs["attention"]]  # as the first of them has it
-    found = compare(
-        two, data=table, out=tmp_path / "t.md", metric="character_error_rate", device="cpu"
-    )
+    metric = "character_error_rate"
+    found = compare(two, data=table, out=tmp_path / "t.md", metric=metric, device="cpu")
     assert found.examples == 2
     assert {one.references for one in found.differing} <= {("घर", "घड़"), ("पानी",)}
-    assert (
-        found.contenders[0].overall
-        == sixjars.evaluate(two[0], data=table, metrics=[found.metric]).scores[0].value
-    )
+    [score] = sixjars.evaluate(two[0], data=table, metrics=[metric]).scores
+    assert found.contenders[0].overall == score.value
 
 
 def test_progress_is_shown_to_whoever_is_listening(
@@ -441,10 +381,8 @@ def test_metrics_that_they_share(runs: dict[str, Path]) -> None:
     assert ([metric.name for metric in metrics], chosen.name) == (["bleu", "chrf"], "chrf")
     with pytest.raises(DataError) as told:
         _metrics(["a", "b"], [one, having("chrf")], None, NOTHING)
-    assert (
-        str(told.value)
-        == "a and the others have no metric in common; choose one with --metric NAME."
-    )
+    sentence = "a and the others have no metric in common; choose one with --metric NAME."
+    assert str(told.value) == sentence
 
 
 def test_what_cannot_be_compared(runs: dict[str, Path], tmp_path: Path) -> None:
@@ -462,9 +400,8 @@ def test_recipes_are_trained_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.chdir(tmp_path)
     for how in ("initial", "attention"):
         recipe = sixjars.read_recipe(f"transliteration/sample_{how}", FEW)
-        Path(f"small_{how}.yaml").write_text(
-            yaml.safe_dump(recipe.model_dump(mode="json", exclude_unset=True))
-        )
+        values = recipe.model_dump(mode="json", exclude_unset=True)
+        Path(f"small_{how}.yaml").write_text(yaml.safe_dump(values))
     names = ["small_initial.yaml", "small_attention.yaml"]
     found = compare(names, out="both", metric="exact_match", device="cpu")
     assert [contender.name for contender in found.contenders] == ["initial", "attention"]
@@ -476,15 +413,12 @@ def test_recipes_are_trained_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_seeds_of_one_recipe_are_no_rivals(runs: dict[str, Path], tmp_path: Path) -> None:
     def trained(name: str, *more: str) -> Path:
-        few = [*FEW, *more]
-        return sixjars.train(
-            "transliteration/sample_initial", few, out=tmp_path / name, device="cpu"
-        ).folder
+        recipe, out = "transliteration/sample_initial", tmp_path / name
+        return sixjars.train(recipe, [*FEW, *more], out=out, device="cpu").folder
 
     one, two = (trained(f"seed_{seed}", f"learning.seed={seed}") for seed in (1, 2))
-    found = compare(
-        [runs["initial"], one, runs["attention"], two], out=tmp_path / "all.json", device="cpu"
-    )
+    four = [runs["initial"], one, runs["attention"], two]
+    found = compare(four, out=tmp_path / "all.json", device="cpu")
     first, *_ = found.contenders
     assert [some.rows for some in found.seeds] == [(0, 1, 3)]
     assert [some.seeds for some in found.seeds] == [(0, 1, 2)]
@@ -496,37 +430,33 @@ def test_seeds_of_one_recipe_are_no_rivals(runs: dict[str, Path], tmp_path: Path
             assert found.contenders[row].scores[at].mark == ""
         name = measured.score.name
         own = [sentence for sentence in found.findings() if sentence.startswith(f"{name}: ")]
-        assert own[0].startswith(
-            f"{name}: run_initial, seed_1 and seed_2 are one recipe with seed 0, 1 and 2: mean "
-        )
+        seeds = "run_initial, seed_1 and seed_2 are one recipe with seed 0, 1 and 2: mean "
+        assert own[0].startswith(f"{name}: {seeds}")
         mean, deviation = map(float, re.findall(r"(?:mean|deviation) ([\d.]+)", own[0]))
         assert mean == pytest.approx(float(np.mean(same)), abs=0.06)
         assert deviation == pytest.approx(float(np.std(same, ddof=1)), abs=0.06)
         assert all("attention" in sentence or "no interval" in sentence for sentence in own[1:])
     assert {one.name for one in found.differing} <= {"run_attention"}
-    assert json.loads((tmp_path / "all.json").read_text())["seeds"] == [
-        {"rows": [0, 1, 3], "seeds": [0, 1, 2]}
-    ]
+    [seeds] = json.loads((tmp_path / "all.json").read_text())["seeds"]
+    assert seeds == {"rows": [0, 1, 3], "seeds": [0, 1, 2]}
 
 
 def test_other_recipes_and_other_data_are_rivals(runs: dict[str, Path], tmp_path: Path) -> None:
-    longer = sixjars.train(
-        "transliteration/sample_initial",
-        [*FEW, "learning.steps=3", "learning.seed=1"],
-        out=tmp_path / "longer",
-    )
+    changes = [*FEW, "learning.steps=3", "learning.seed=1"]
+    longer = sixjars.train("transliteration/sample_initial", changes, out=tmp_path / "longer")
     found = compare([runs["initial"], longer.folder], out=tmp_path / "all.json", device="cpu")
     assert found.seeds == ()
-    copy = tmp_path / "copy"
-    shutil.copytree(runs["initial"], copy)
-    assert seeds_of([open_run(runs["initial"]), open_run(copy)]) == ()  # the same run twice
+    copy = shutil.copytree(runs["initial"], tmp_path / "copy")
+
+    def seeds() -> list[tuple[int, ...]]:
+        return [some.seeds for some in seeds_of([open_run(runs["initial"]), open_run(copy)])]
+
+    assert seeds() == []  # the same run twice
     values = yaml.safe_load((copy / "recipe.yaml").read_text())
     values["learning"]["seed"] = 7
     (copy / "recipe.yaml").write_text(yaml.safe_dump(values))
-    assert [some.seeds for some in seeds_of([open_run(runs["initial"]), open_run(copy)])] == [
-        (0, 7)
-    ]
+    assert seeds() == [(0, 7)]
     about = json.loads((copy / "run.json").read_text())
     about["data"]["train"] = "another"
     (copy / "run.json").write_text(json.dumps(about))
-    assert seeds_of([open_run(runs["initial"]), open_run(copy)]) == ()
+    assert seeds() == []

@@ -11,11 +11,7 @@ from sixjars.errors import DataError
 from sixjars.progress import Reporter, listening
 from tests.unit.conftest import Call, recipe_from_file
 
-PAIRS = [
-    "en\tde",
-    *[f"word{n % 4} and{' more' * (n % 3)}\tWort{n % 3} und mehr" for n in range(24)],
-    "",
-]
+PAIRS = [f"word{n % 4} and{' more' * (n % 3)}\tWort{n % 3} und mehr\n" for n in range(24)]
 FEW = ["data.sample.size=24", "data.sample.valid=4", "data.sample.test=12", "learning.steps=1"]
 
 
@@ -23,12 +19,9 @@ FEW = ["data.sample.size=24", "data.sample.valid=4", "data.sample.test=12", "lea
 def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Runs whose targets are words, words in lower case, and characters."""
     folder = tmp_path_factory.mktemp("runs")
-    (folder / "pairs.tsv").write_text("\n".join(PAIRS))
-    targets: dict[str, dict[str, Any]] = {
-        "words": {},
-        "lower": {"lowercase": True},
-        "characters": {"tokens": "characters"},
-    }
+    (folder / "pairs.tsv").write_text("".join(["en\tde\n", *PAIRS]))
+    targets: dict[str, dict[str, Any]] = {"words": {}, "lower": {"lowercase": True}}
+    targets["characters"] = {"tokens": "characters"}
     found = {}
     for name, target in targets.items():
         changes = {
@@ -55,9 +48,7 @@ def test_probabilities_of_other_tokens_do_not_compare(
 ) -> None:
     three = [runs["words"], runs["characters"], runs["words"]]
     found = compare(three, out=tmp_path / "t.md", metric="perplexity", device="cpu")
-    [other, again] = [
-        {one.score.name: one for one in contender.scores} for contender in found.contenders[1:]
-    ]
+    _, other, again = ({one.score.name: one for one in run.scores} for run in found.contenders)
     assert other["exact_match"].difference is not None
     assert (other["perplexity"].difference, other["perplexity"].mark) == (None, "")
     assert again["perplexity"].difference is not None
@@ -76,16 +67,14 @@ def test_an_existing_table_is_not_written_over(
     assert said.sentence == f"{data} is the data that is read; choose another name."
     other = tmp_path / "table.csv"
     other.write_text("mine")
-    assert (
-        call("compare", *two, "--out", other).sentence
-        == f"{other} exists already; choose another name."
-    )
-    with pytest.raises(DataError) as told:
-        compare(two, out=other, device="cpu")
-    assert str(told.value) == f"{other} exists already; choose another name."
-    with pytest.raises(DataError) as told:
-        compare(two, data=data, out=data, device="cpu")
-    assert str(told.value) == f"{data} is the data that is read; choose another name."
+    there = f"{other} exists already; choose another name."
+    read: list[tuple[dict[str, Any], str]] = [({"out": other}, there)]
+    read.append(({"data": data, "out": data}, said.sentence))
+    assert call("compare", *two, "--out", other).sentence == there
+    for options, sentence in read:
+        with pytest.raises(DataError) as told:
+            compare(two, device="cpu", **options)
+        assert str(told.value) == sentence
     assert data.read_text() == before
     picture = tmp_path / "p.svg"
     picture.write_text("old")
@@ -93,27 +82,19 @@ def test_an_existing_table_is_not_written_over(
     assert said.code == 0
     assert said.err.splitlines()[-1] == f"wrote {picture}"
     assert picture.read_text() != "old"
-    said = call("compare", *two, "--out", tmp_path / "both", "--device", "cpu")
     both = tmp_path / "both"
-    assert said.err.splitlines()[-2:] == [
-        f"wrote {both / 'comparison.md'}",
-        f"wrote {both / 'by_length.png'}",
-    ]
+    said = call("compare", *two, "--out", both, "--device", "cpu")
+    names = "comparison.md", "by_length.png"
+    assert said.err.splitlines()[-2:] == [f"wrote {both / name}" for name in names]
 
 
 def test_an_input_is_shown_once(runs: dict[str, Path], tmp_path: Path) -> None:
     """With how many examples have it; also where its references differ."""
-    rows = [
-        ("word1 and", "Wort1"),
-        ("word1 and", "Wort1"),
-        ("word2 and", "Wort2"),
-        ("word1 and", "und"),
-    ]
-    table = [{"en": english, "de": german} for english, german in rows]
+    rows = [(1, "Wort1"), (1, "Wort1"), (2, "Wort2"), (1, "und")]
+    options: dict[str, Any] = {"metric": "character_error_rate", "device": "cpu"}
+    options["data"] = [{"en": f"word{number} and", "de": german} for number, german in rows]
     two = [runs["words"], runs["characters"]]
-    found = compare(
-        two, data=table, out=tmp_path / "t.json", metric="character_error_rate", device="cpu"
-    )
+    found = compare(two, out=tmp_path / "t.json", **options)
     times = {one.input: one.times for one in found.differing}
     assert times.items() <= {"word1 and": 3, "word2 and": 1}.items()
     assert times
@@ -129,16 +110,11 @@ def test_neither_a_run_nor_a_recipe(call: Call, runs: dict[str, Path]) -> None:
     assert call("explain", folder / "wrods").sentence == wrong
     (folder / "wordy").mkdir()  # which is nearer, but no run
     assert call("explain", folder / "wordyy").sentence == wrong.replace("wrods", "wordyy")
-    assert call("explain", folder / "nope").sentence == (
-        f"there is neither a run nor a recipe '{folder}/nope'. `sixjars tasks` lists the recipes."
-    )
-    assert call("explain", "translation/sample_atention").sentence == (
-        "there is neither a run nor a recipe 'translation/sample_atention'. "
-        "Did you mean 'translation/sample_attention'?"
-    )
-    assert call("compare", "x/y/z", "u/v/w").sentence == (
-        "there is neither a run nor a recipe 'x/y/z'. `sixjars tasks` lists the recipes."
-    )
+    neither, listed = "there is neither a run nor a recipe", "`sixjars tasks` lists the recipes."
+    assert call("explain", folder / "nope").sentence == f"{neither} '{folder}/nope'. {listed}"
+    meant = "'translation/sample_atention'. Did you mean 'translation/sample_attention'?"
+    assert call("explain", "translation/sample_atention").sentence == f"{neither} {meant}"
+    assert call("compare", "x/y/z", "u/v/w").sentence == f"{neither} 'x/y/z'. {listed}"
 
 
 class Noted(Reporter):
@@ -152,18 +128,10 @@ class Noted(Reporter):
 
 
 def test_a_file_without_annotations_is_compared_by_the_other_metrics(tmp_path: Path) -> None:
-    run = sixjars.train(
-        "translation/sample_attention", FEW, out=tmp_path / "run", device="cpu"
-    ).folder
-    rows = [
-        "english\thindi",
-        "I am going home\tmein ghar ja raha hoon",
-        "I am going\tmein ja raha hoon",
-        "",
-    ]
-    (tmp_path / "pairs.tsv").write_text("\n".join(rows))
-    reporter = Noted()
-    pairs = tmp_path / "pairs.tsv"
+    trained = sixjars.train("translation/sample_attention", FEW, out=tmp_path / "run", device="cpu")
+    run, reporter, pairs = trained.folder, Noted(), tmp_path / "pairs.tsv"
+    rows = "I am going home\tmein ghar ja raha hoon\nI am going\tmein ja raha hoon\n"
+    pairs.write_text(f"english\thindi\n{rows}")
     with listening(reporter):
         found = compare([run, run], data=pairs, out=tmp_path / "t.md", device="cpu")
     assert "alignment_error_rate" not in [one.score.name for one in found.contenders[0].scores]
@@ -188,7 +156,5 @@ def test_texts_that_are_empty_or_unknown(call: Call, runs: dict[str, Path], tmp_
 
 def test_points_are_no_words(tmp_path: Path) -> None:
     run = sixjars.train("pointing/sample_sorting", FEW, out=tmp_path / "run", device="cpu").folder
-    assert (
-        compare([run, run], out=tmp_path / "both", device="cpu").by
-        == "length of the input (points)"
-    )
+    found = compare([run, run], out=tmp_path / "both", device="cpu")
+    assert found.by == "length of the input (points)"

@@ -10,25 +10,28 @@ import pytest
 import sixjars
 from sixjars.drawing import draw as module
 from sixjars.drawing.draw import image_name
+from sixjars.drawing.view import View
 from sixjars.errors import DataError
 from sixjars.flow.values import Layout
 from sixjars.runs.prediction.prediction import Prediction
 
-Calls = list[tuple[str, tuple[Any, ...], dict[str, Any]]]
+Calls = list[tuple[str, View]]
 
 
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
-    """The pictures that were drawn, with their arguments."""
+    """The kinds of pictures that were drawn, and of what."""
     found: Calls = []
-    for name in ("heat_map", "draw_overlay", "draw_frames", "draw_document", "draw_tour"):
-        plain = getattr(module, name)
 
-        def drawn(*arguments: Any, name: str = name, plain: Any = plain, **how: Any) -> None:
-            found.append((name, arguments, how))
-            plain(*arguments, **how)
+    def noting(name: str, plain: Any) -> Any:
+        def drawn(path: Path, view: View) -> None:
+            found.append((name, view))
+            plain(path, view)
 
-        monkeypatch.setattr(module, name, drawn)
+        return drawn
+
+    images = {name: noting(name, plain) for name, plain in module.IMAGES.items()}
+    monkeypatch.setattr(module, "IMAGES", images)
     return found
 
 
@@ -39,86 +42,58 @@ def predictor(backdrop: Any, *, is_media: bool = False) -> Any:
     )
 
 
-def drawn(path: Path, backdrop: Any, prediction: Prediction, *, is_media: bool = False) -> None:
-    sixjars.draw(str(path), predictor(backdrop, is_media=is_media), prediction)
-    assert path.read_bytes().startswith(b"\x89PNG")
+SPREAD = ((0.5, 0.5),)
+PIXELS = np.zeros((2, 8, 8, 3), dtype=np.uint8)
+GO = {"source": ("I", "go"), "tokens": ("ja", "hoon"), "weights": ((0.5, 0.5), (0.1, 0.9))}
+TOUR = {"tokens": ("1", "0"), "weights": ((0.1, 0.9), (0.9, 0.1)), "layout": Layout("points", (2,))}
 
 
-def test_words_are_a_heat_map(tmp_path: Path, calls: Calls) -> None:
-    weights = ((0.5, 0.5), (0.1, 0.9))
-    found = Prediction(
-        "ja hoon", source=("I", "go"), tokens=("ja", "hoon"), weights=weights, inputs={"x": "I go"}
-    )
-    drawn(tmp_path / "p.png", None, found)
-    how = {"source": ("I", "go"), "target": ("ja", "hoon"), "title": "I go → ja hoon", "note": ""}
-    how |= {"segments": ()}
-    assert calls == [("heat_map", (tmp_path / "p.png", weights), how)]
+@pytest.mark.parametrize(
+    ("text", "given", "backdrop", "values", "kind", "title"),
+    [
+        ("ja hoon", "I go", None, GO, "heatmap", "I go → ja hoon"),
+        ("dog", "a/b.jpg", (PIXELS[0], (0.0, 0.0, 0.5, 1.0)),
+         {"tokens": ("dog",), "weights": SPREAD, "layout": Layout("grid", (1, 2))}, "image", "b.jpg → dog"),
+        ("run", "a/b.mp4", PIXELS,
+         {"tokens": ("run",), "weights": SPREAD, "layout": Layout("frames", (2,))}, "frames", "b.mp4 → run"),
+        ("1 0", "0,0 1,1", [(0.0, 0.0), (1.0, 1.0)], TOUR, "tour", "0,0 1,1 → 1 0"),
+    ],
+)  # fmt: skip
+def test_the_positions_choose_the_picture(
+    text: str,
+    given: str,
+    backdrop: Any,
+    values: dict[str, Any],
+    kind: str,
+    title: str,
+    tmp_path: Path,
+    calls: Calls,
+) -> None:
+    found = Prediction(text, inputs={"x": given}, **values)
+    is_media = given.startswith("a/")
+    sixjars.draw(str(tmp_path / "p.png"), predictor(backdrop, is_media=is_media), found)
+    assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
+    [(name, view)] = calls
+    assert (name, view.title, view.outputs[0].weights) == (kind, title, values["weights"])
+    assert view.backdrop is backdrop
 
 
 @pytest.mark.parametrize(
     ("steps", "words", "name"),
-    [(1, 4, "draw_document"), (2, 60, "heat_map"), (2, 61, "draw_document")],
+    [(1, 4, "document"), (2, 60, "heatmap"), (2, 61, "document")],
 )
 def test_segments_are_a_document_where_a_heat_map_has_no_room(
     steps: int, words: int, name: str, tmp_path: Path, calls: Calls
 ) -> None:
     source, segments = tuple(f"w{at}" for at in range(words)), tuple(at // 4 for at in range(words))
     weights = tuple(tuple((at + step) / words for at in range(words)) for step in range(steps))
-    tokens = ("yes",) * steps
-    found = Prediction(
-        "yes",
-        source=source,
-        tokens=tokens,
-        weights=weights,
-        inputs={"x": "long"},
-        segments=segments,
-    )
-    drawn(tmp_path / "p.png", None, found)
-    assert [call[0] for call in calls] == [name]
-    if name == "draw_document":
-        how = calls[0][2]
-        assert (how["words"], how["segments"], how["title"]) == (
-            source,
-            segments,
-            "yes (probability 100%) ← long",
-        )
-        assert how["weights"] == pytest.approx(
-            [(at + (steps - 1) / 2) / words for at in range(words)]
-        )
-
-
-def test_cells_are_an_overlay(tmp_path: Path, calls: Calls) -> None:
-    image, box, weights = np.zeros((8, 8, 3), dtype=np.uint8), (0.0, 0.0, 0.5, 1.0), ((0.5, 0.5),)
-    layout = Layout("grid", (1, 2))
-    found = Prediction(
-        "dog", tokens=("dog",), weights=weights, inputs={"x": "a/b.jpg"}, layout=layout
-    )
-    drawn(tmp_path / "p.png", (image, box), found, is_media=True)
-    how = {"grid": (1, 2), "tokens": ("dog",), "box": box, "title": "b.jpg → dog"}
-    assert calls == [("draw_overlay", (tmp_path / "p.png", image, weights), how)]
-
-
-def test_frames_are_frames(tmp_path: Path, calls: Calls) -> None:
-    frames, weights = np.zeros((2, 8, 8, 3), dtype=np.uint8), ((0.5, 0.5),)
-    layout = Layout("frames", (2,))
-    found = Prediction(
-        "run", tokens=("run",), weights=weights, inputs={"x": "a/b.mp4"}, layout=layout
-    )
-    drawn(tmp_path / "p.png", frames, found, is_media=True)
-    how = {"tokens": ("run",), "title": "b.mp4 → run"}
-    assert calls == [("draw_frames", (tmp_path / "p.png", frames, weights), how)]
-
-
-def test_points_are_a_tour(tmp_path: Path, calls: Calls) -> None:
-    points, weights = [(0.0, 0.0), (1.0, 1.0)], ((0.1, 0.9), (0.9, 0.1))
-    layout = Layout("points", (2,))
-    found = Prediction(
-        "1 0", tokens=("1", "0"), weights=weights, inputs={"x": "0,0 1,1"}, layout=layout
-    )
-    drawn(tmp_path / "p.png", points, found)
-    title = "A closed line through all 2 points, length 2.83: 1.00 times the shortest"
-    how = {"points": points, "order": [1, 0], "title": title, "weights": weights}
-    assert calls == [("draw_tour", (tmp_path / "p.png",), how)]
+    found = {"source": source, "tokens": ("yes",) * steps, "weights": weights, "segments": segments}
+    prediction = Prediction("yes", inputs={"x": "long"}, **found)  # type: ignore[arg-type]
+    sixjars.draw(tmp_path / "p.png", predictor(None), prediction)
+    [(drawn, view)] = calls
+    assert (drawn, view.source, view.segments) == (name, source, segments)
+    mean = [(at + (steps - 1) / 2) / words for at in range(words)]
+    assert view.outputs[0].mean == pytest.approx(mean)
 
 
 def test_pictures_have_the_names_of_their_inputs() -> None:
@@ -138,18 +113,19 @@ def test_pictures_have_the_names_of_their_inputs() -> None:
     assert image_name(1, SimpleNamespace(inputs={}), Prediction("a text out of nothing")) == "1.png"
 
 
-def test_a_prediction_without_attention_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError) as told:
-        sixjars.draw(tmp_path / "p.png", predictor(None), Prediction("yes", inputs={"x": "no"}))
-    assert (
-        str(told.value)
-        == "this prediction has no attention weights to draw; its bridge has no attention."
-    )
+NO_WEIGHTS = "this prediction has no attention weights to draw; its bridge has no attention."
 
 
-def test_a_prediction_with_an_error_is_refused_with_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("prediction", "sentence"),
+    [
+        (Prediction("yes", inputs={"x": "no"}), NO_WEIGHTS),
+        (Prediction("", error="input 1: it is empty."), "there is no output to draw. input 1: it is empty."),
+    ],
+)  # fmt: skip
+def test_a_prediction_without_attention_or_output_is_refused(
+    prediction: Prediction, sentence: str, tmp_path: Path
+) -> None:
     with pytest.raises(DataError) as told:
-        sixjars.draw(
-            tmp_path / "p.png", predictor(None), Prediction("", error="input 1: it is empty.")
-        )
-    assert str(told.value) == "there is no output to draw. input 1: it is empty."
+        sixjars.draw(tmp_path / "p.png", predictor(None), prediction)
+    assert str(told.value) == sentence

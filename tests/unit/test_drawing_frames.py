@@ -2,40 +2,31 @@
 
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from matplotlib.axes import Axes
 
+from sixjars import Layout
 from sixjars.drawing.matplotlib.frames import draw_frames
 from sixjars.errors import ShapeError
 
-from .pages import one_hot, read, red, runs
+from .pages import Pixels, one_hot, read, red, runs, view_of, written_texts
+
+written = pytest.fixture(written_texts)
 
 
-@pytest.fixture
-def written(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Every text that is put on a page, in order."""
-    texts: list[str] = []
-    plain = Axes.text
+def draw(path: Path, frames: Any, weights: Any, tokens: Any) -> Pixels:
+    draw_frames(path, view_of("out", tokens, weights, layout=Layout("frames"), backdrop=frames))
+    return read(path)
 
-    def text(self: Axes, x: float, y: float, s: str, *arguments: object, **how: object) -> object:
-        texts.append(s)
-        return plain(self, x, y, s, *arguments, **how)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Axes, "text", text)
-    return texts
+def video(count: int, high: int = 20, wide: int = 20) -> Any:
+    return np.stack([red(high, wide)] * count)
 
 
 def test_each_token_has_its_bar_under_its_frame(tmp_path: Path) -> None:
-    draw_frames(
-        tmp_path / "f.png",
-        np.stack([red(30, 40)] * 4),
-        one_hot(4),
-        tokens=list("abcd"),
-        title="four",
-    )
-    page = read(tmp_path / "f.png")
+    page = draw(tmp_path / "f.png", video(4, 30, 40), one_hot(4), "abcd")
     frames = runs(page[:, :, 0] - page[:, :, 1] > 0.5, 1)
     blue = page[:, :, 2] - page[:, :, 0] > 0.3
     bars = [(top, runs(blue[top:bottom], 1)) for top, bottom in runs(blue, 0)]
@@ -48,17 +39,10 @@ def test_each_token_has_its_bar_under_its_frame(tmp_path: Path) -> None:
 
 
 def test_bars_are_as_high_as_the_weights(tmp_path: Path) -> None:
-    draw_frames(
-        tmp_path / "f.png",
-        np.stack([red(30, 40)] * 3),
-        [[0.6, 0.3, 0.1]],
-        tokens=["incomprehensibility" * 4],
-    )
-    page = read(tmp_path / "f.png")
-    blue = page[:, :, 2] - page[:, :, 0] > 0.15
-    high = [
-        int(blue[:, left + 3].sum()) for left, _ in runs(page[:, :, 0] - page[:, :, 1] > 0.5, 1)
-    ]
+    tokens = ["incomprehensibility" * 4]
+    page = draw(tmp_path / "f.png", video(3, 30, 40), [[0.6, 0.3, 0.1]], tokens)
+    blue, is_red = page[:, :, 2] - page[:, :, 0] > 0.15, page[:, :, 0] - page[:, :, 1] > 0.5
+    high = [int(blue[:, left + 3].sum()) for left, _ in runs(is_red, 1)]
     assert high[0] > 30
     assert [h / high[0] for h in high] == pytest.approx([1.0, 0.5, 1 / 6], abs=0.05)
 
@@ -69,12 +53,9 @@ def test_at_most_sixteen_frames_and_no_weight_is_lost(
 ) -> None:
     weights = np.zeros(frames)
     weights[-1] = 0.97
-    draw_frames(
-        tmp_path / "f.png", np.stack([red(20, 20)] * frames), [weights.tolist()], tokens=["x"]
-    )
-    page = read(tmp_path / "f.png")
+    page = draw(tmp_path / "f.png", video(frames), [weights.tolist()], ["x"])
     assert len(runs(page[:, :, 0] - page[:, :, 1] > 0.5, 1)) == shown
-    numbers, (token, largest, *caption) = written[:shown], written[shown:]
+    numbers, (token, largest, *caption) = written[1 : shown + 1], written[shown + 1 :]
     assert (token, largest) == ("x", "0.97")
     ends = [number.split("–") for number in numbers]
     assert (ends[0][0], ends[-1][-1]) == ("1", str(frames))
@@ -84,14 +65,9 @@ def test_at_most_sixteen_frames_and_no_weight_is_lost(
 
 def test_neighbouring_frames_add_up(tmp_path: Path, written: list[str]) -> None:
     weights = [0.4, 0.2] + [0.0125] * 32
-    draw_frames(
-        tmp_path / "f.png", np.stack([red(20, 20)] * 34), [weights], tokens=["[x]"], title="$t_{"
-    )
-    assert written[:3] == [
-        "$t_{",
-        "1–3",
-        "4–5",
-    ]  # 34 frames: the first of the sixteen groups has three
+    draw(tmp_path / "f.png", video(34), [weights], ["[x]"])
+    # 34 frames: the first of the sixteen groups has three
+    assert written[:3] == ["in → out", "1–3", "4–5"]
     assert written[17:] == [
         "[x]",
         "0.61",
@@ -101,30 +77,27 @@ def test_neighbouring_frames_add_up(tmp_path: Path, written: list[str]) -> None:
 
 
 def test_videos_without_tokens_or_weight(tmp_path: Path, written: list[str]) -> None:
-    video = np.stack([red(20, 20)] * 2)
-    draw_frames(tmp_path / "none.png", video, [], tokens=[])
+    none = draw(tmp_path / "p.png", video(2), [], [])
     assert written[-1] == "The output is empty."
-    draw_frames(tmp_path / "zero.png", video, [[0.0, 0.0]] * 40, tokens=["w"] * 40)
-    none, zero = (read(tmp_path / f"{name}.png") for name in ("none", "zero"))
+    zero = draw(tmp_path / "p.png", video(2), [[0.0, 0.0]] * 40, ["w"] * 40)
     assert zero.shape[0] > 5 * none.shape[0]
     assert not (zero[:, :, 2] - zero[:, :, 0] > 0.3).any()
 
 
-def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
-    path, video = tmp_path / "p.png", np.stack([red(9, 9)] * 2)
-    with pytest.raises(
-        ShapeError, match=r"^frames must be \(number, height, width, 3\), but are \(9, 9, 3\)\.$"
-    ):
-        draw_frames(path, video[0], [[1.0]], tokens=["a"])
+@pytest.mark.parametrize(
+    ("frames", "weights", "tokens", "sentence"),
+    [
+        (video(2)[0], [[1.0]], "a", "frames must be (number, height, width, 3), but are (20, 20, 3)."),
+        (video(2), [[0.5, 0.5]], "",
+         "0 output tokens and 2 frames need 0 rows of 2 attention weights, but the rows have [2]."),
+        (video(2), [[0.5, 0.5], [0.1, 0.2, 0.7]], "ab",
+         "2 output tokens and 2 frames need 2 rows of 2 attention weights, but the rows have [2, 3]."),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_is_refused(
+    frames: Any, weights: Any, tokens: str, sentence: str, tmp_path: Path
+) -> None:
     with pytest.raises(ShapeError) as told:
-        draw_frames(path, video, [[0.5, 0.5]], tokens=[])
-    assert (
-        str(told.value)
-        == "0 output tokens and 2 frames need 0 rows of 2 attention weights, but the rows have [2]."
-    )
-    with pytest.raises(ShapeError) as told:
-        draw_frames(path, video, [[0.5, 0.5], [0.1, 0.2, 0.7]], tokens=["a", "b"])
-    assert str(told.value) == (
-        "2 output tokens and 2 frames need 2 rows of 2 attention weights, but the rows have [2, 3]."
-    )
-    assert not path.exists()
+        draw(tmp_path / "p.png", frames, weights, tokens)
+    assert str(told.value) == sentence
+    assert not (tmp_path / "p.png").exists()

@@ -73,9 +73,8 @@ def test_what_has_no_order_has_no_correlation() -> None:
     uniform, order = torch.full((1, 3), 1 / 3), torch.tensor([[0.1, 0.2, 0.7]])
     assert kendall_tau(uniform, order).isnan().all()
     assert agreement(uniform, order, np.random.default_rng(0)) is None
-    both = agreement(
-        torch.cat([uniform, order]), torch.cat([order, order]), np.random.default_rng(0)
-    )
+    weights, importance = torch.cat([uniform, order]), torch.cat([order, order])
+    both = agreement(weights, importance, np.random.default_rng(0))
     assert both is not None
     assert both == ExampleAgreement(tau=1.0, random=both.random, first=1.0, chance=1 / 3, steps=1)
 
@@ -143,9 +142,8 @@ def test_gradients_are_those_of_a_plain_loop(at_once: int) -> None:
         memory, summary = encoder.rnn(vectors, mask)
         stepped(model, Encoded(memory, mask, summary), OUTPUT)[step].backward()  # type: ignore[no-untyped-call]
         assert vectors.grad is not None
-        assert torch.allclose(
-            found[step].float(), vectors.grad[0].norm(dim=-1), rtol=1e-4, atol=1e-6
-        )
+        norms = vectors.grad[0].norm(dim=-1)
+        assert torch.allclose(found[step].float(), norms, rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -156,9 +154,8 @@ def test_gradients_are_those_of_a_plain_loop(at_once: int) -> None:
 def test_gradients_of_segments_and_of_a_second_sentence(recipe: str, tmp_path: Path) -> None:
     """The gradient at a word that stands there once is that of its row of the embeddings."""
     few = ["data.sample.size=32", "data.sample.valid=4", "data.sample.test=4", "learning.steps=1"]
-    dataset = scored_dataset(
-        open_run(sixjars.train(recipe, few, out=tmp_path / "run", device="cpu").folder)
-    )
+    sixjars.train(recipe, few, out=tmp_path / "run", device="cpu")
+    dataset = scored_dataset(open_run(tmp_path / "run"))
     model, batches = sixjars.load(tmp_path / "run", device="cpu").network, dataset.batches()
     copies = ForcedCopies(model, batches, 2, [1], tokens=True)
     found, batch = copies.gradients(), batches.collate(torch.tensor([2]))
@@ -178,13 +175,11 @@ def test_gradients_of_segments_and_of_a_second_sentence(recipe: str, tmp_path: P
 def test_points_are_erased_in_the_memory() -> None:
     torch.manual_seed(0)
     encoder = PointsEncoder(dimensions=2, size=4, embedding=3)
-    decoder = PointerDecoder(
-        bridge=InitialState(summary_size=4, state_size=6), source_size=4, size=6
-    )
+    bridge = InitialState(summary_size=4, state_size=6)
+    decoder = PointerDecoder(bridge=bridge, source_size=4, size=6)
     model, points = Network(encoder, decoder).eval(), torch.rand(5, 2)
-    batches = Batches(
-        {"points": ArrayColumn(lambda _: points.numpy(), np.array([5]))}, ids_column([[5]])
-    )
+    column = ArrayColumn(lambda _: points.numpy(), np.array([5]))
+    batches = Batches({"points": column}, ids_column([[5]]))
     order = [6, 4, 8, 7, 5, STOP]
     copies = ForcedCopies(model, batches, 0, order, tokens=False)
     falls = copies.falls()
@@ -252,22 +247,14 @@ def measured(power: int) -> list[AttentionAgreement]:
     model = Network(Values([0.0] * 4 + [0.03 * at for at in range(1, 21)]), Explained(power)).eval()
     random = np.random.default_rng(0)
     rows = [random.permutation(np.arange(4, 24))[:9].tolist() for _ in range(60)]
-    batches, found = (
-        batches_of(rows),
-        list[tuple[ExampleAgreement | None, ExampleAgreement | None]](),
-    )
+    batches = batches_of(rows)
+    found: dict[str, list[ExampleAgreement]] = {"a": [], "b": []}
     for row in range(len(rows)):
         copies = ForcedCopies(model, batches, row, [1], tokens=True)
-        importances = copies.falls(), copies.gradients()
-        by_erasure, by_gradient = (
-            agreement(copies.weights_TS, each, random) for each in importances
-        )
-        found.append((by_erasure, by_gradient))
-    columns = zip(*found, strict=True)
-    return [
-        AttentionAgreement(name, tuple(one for one in some if one))
-        for name, some in zip("ab", columns, strict=True)
-    ]
+        for name, importance in zip(found, (copies.falls(), copies.gradients()), strict=True):
+            measure = agreement(copies.weights_TS, importance, random)
+            found[name] += [measure] if measure else []
+    return [AttentionAgreement(name, tuple(some)) for name, some in found.items()]
 
 
 def test_attention_that_is_the_importance_agrees_wholly_and_random_weights_do_not() -> None:

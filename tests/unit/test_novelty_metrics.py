@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sixjars.errors import DataError
 from sixjars.evaluation.metrics import Outcome, metric_named, score
 
 from .scoring import outcome, outputs, value
@@ -21,10 +20,8 @@ def stands_in(words: list[str], text: list[str]) -> bool:
 
 
 def outcomes_of(rows: list[tuple[list[str], list[str]]]) -> list[Outcome]:
-    return [
-        Outcome(("x",), (" ".join(said), "a second one"), given="\n".join(read))
-        for said, read in rows
-    ]
+    texts = [((" ".join(said), "a second one"), "\n".join(read)) for said, read in rows]
+    return [Outcome(("x",), said, given=read) for said, read in texts]
 
 
 @pytest.mark.parametrize(("name", "n"), NOVEL.items())
@@ -33,21 +30,17 @@ def outcomes_of(rows: list[tuple[list[str], list[str]]]) -> list[Outcome]:
 def test_novel_ngrams_equal_a_search_in_the_text(
     name: str, n: int, rows: list[tuple[list[str], list[str]]]
 ) -> None:
-    found = [
-        stands_in(said[at : at + n], read) for said, read in rows for at in range(len(said) - n + 1)
-    ]
-    assert value(name, outcomes_of(rows)) == pytest.approx(
-        found.count(False) / len(found) if found else 0.0
-    )
+    runs = [(said[at : at + n], read) for said, read in rows for at in range(len(said) - n + 1)]
+    new = sum(not stands_in(words, read) for words, read in runs)
+    assert value(name, outcomes_of(rows)) == pytest.approx(new / max(1, len(runs)))
 
 
 @settings(deadline=None)
 @given(rows=pairs)
 def test_copied_words_equal_a_search_in_the_text(rows: list[tuple[list[str], list[str]]]) -> None:
     found = [stands_in([word], read) for said, read in rows for word in said]
-    assert value("copied_words", outcomes_of(rows)) == pytest.approx(
-        found.count(True) / len(found) if found else 0.0
-    )
+    share = found.count(True) / max(1, len(found))
+    assert value("copied_words", outcomes_of(rows)) == pytest.approx(share)
 
 
 def test_by_hand_over_the_whole_corpus() -> None:
@@ -71,16 +64,6 @@ def test_a_copied_sentence_has_nothing_new_and_a_repeated_one_has() -> None:
 
 
 @pytest.mark.parametrize("name", [*NOVEL, "copied_words"])
-def test_the_input_must_be_there(name: str) -> None:
-    with pytest.raises(DataError) as caught:
-        score([Outcome(("x",), ("y",), given=""), Outcome(("x",), ("y",))], [name])
-    assert str(caught.value) == (
-        f"{name} compares outputs with the input, but example 2 of 2 has no given. Give the text "
-        "of its first input."
-    )
-
-
-@pytest.mark.parametrize("name", [*NOVEL, "copied_words"])
 def test_the_signature_has_how_words_are_split(name: str) -> None:
     (found,) = score([Outcome(("x",), ("y",), given="")], [name])
     assert found.signature.startswith(f"{name}|corpus|every occurrence|tok:spaces|case:lower|")
@@ -91,12 +74,7 @@ def test_the_signature_has_how_words_are_split(name: str) -> None:
 
 def test_distinct_by_hand() -> None:
     """Words: i do not know i do i = 4 of 7. Pairs: 3 of 4, none across texts."""
-    outcomes = [
-        outcome("x", "i do not know", "other words here"),
-        outcome("x", "i do"),
-        outcome("x", "i"),
-        outcome("x", ""),
-    ]
+    outcomes = [outcome("x", "i do not know", "other words here"), *outputs("i do", "i", "")]
     assert value("distinct1", outcomes) == pytest.approx(4 / 7)
     assert value("distinct2", outcomes) == pytest.approx(3 / 4)
 
@@ -120,23 +98,7 @@ def test_variety_by_hand() -> None:
 
 
 def test_seen_in_training_is_a_share() -> None:
-    outcomes = [
-        Outcome(("x",), ("y",), familiar=familiar) for familiar in (True, False, False, True, True)
-    ]
+    known = True, False, False, True, True
+    outcomes = [Outcome(("x",), ("y",), familiar=familiar) for familiar in known]
     assert value("seen_in_training", outcomes) == 3 / 5
     assert metric_named("seen_in_training").better == "lower"
-
-
-def test_seen_in_training_must_be_given() -> None:
-    with pytest.raises(DataError) as caught:
-        score(
-            [Outcome(("x",), ("y",), familiar=False), Outcome(("x",), ("y",))], ["seen_in_training"]
-        )
-    assert str(caught.value) == (
-        "seen_in_training asks whether the best candidate is in the training data, but example 2 "
-        "of 2 has no "
-        "familiar. Give True or False."
-    )
-    told = r"^seen_in_training compares outputs, but example 1 of 1 has no "
-    with pytest.raises(DataError, match=told):
-        score([Outcome(("x",), familiar=False)], ["seen_in_training"])

@@ -26,9 +26,29 @@ def words(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A translation run, of words, on a file."""
     folder = tmp_path_factory.mktemp("words")
     rows = [f"word{n % 4} and{' more' * (n % 5)}\twort{n % 3} und mehr" for n in range(24)]
-    (folder / "pairs.tsv").write_text("\n".join(["en\tde", *rows, ""]))
-    recipe = recipe_from_file(folder, folder / "pairs.tsv", {"learning": {"epochs": 2}})
+    file = pairs_in(folder / "pairs.tsv", *rows)
+    recipe = recipe_from_file(folder, file, {"learning": {"epochs": 2}})
     return sixjars.train(recipe, out=folder / "run", device="cpu").folder
+
+
+def report_of(run: Any, folder: Path, **options: Any) -> str:
+    """The HTML of a report."""
+    file = sixjars.report(run, out=folder / "r.html", device="cpu", **options)
+    return file.read_text(encoding="utf-8")
+
+
+def with_evaluation(run: Path, folder: Path, change: Callable[[Any], object]) -> Path:
+    """A copy of a run whose recipe evaluates in another way."""
+    copy = shutil.copytree(run, folder / "run")
+    recipe = yaml.safe_load((copy / "recipe.yaml").read_text())
+    change(recipe["evaluation"])
+    (copy / "recipe.yaml").write_text(yaml.safe_dump(recipe))
+    return copy
+
+
+def pairs_in(file: Path, *rows: str) -> Path:
+    file.write_text("\n".join(["en\tde", *rows, ""]))
+    return file
 
 
 def text_of(html: str) -> str:
@@ -40,13 +60,10 @@ def text_of(html: str) -> str:
 def page(words: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
     """The report of that run on a file with an unknown word."""
     folder = tmp_path_factory.mktemp("page")
-    rows = [
-        f"word{n % 4} <b>strange{n}</b> and{' more' * (n % 6)}\twort{n % 3} und mehr"
-        for n in range(30)
-    ]
-    (folder / "test.tsv").write_text("\n".join(["en\tde", *rows, ""]))
+    rows = [f"word{n % 4} <b>strange{n}</b> and{' more' * (n % 6)}\twort{n % 3}" for n in range(30)]
+    file = pairs_in(folder / "test.tsv", *rows)
     out = folder / "new" / "report.html"
-    assert sixjars.report(words, data=folder / "test.tsv", out=out, device="cpu") == out
+    assert sixjars.report(words, data=file, out=out, device="cpu") == out
     return out.read_text(encoding="utf-8")
 
 
@@ -100,19 +117,16 @@ def test_the_view_shown_is_what_the_model_attends_to(page: str, words: Path) -> 
 @pytest.mark.parametrize(
     ("recipe", "told"),
     [
-        (
-            "translation/sample_initial",
-            "This model has no attention, so there are no weights to show.",
-        ),
+        ("translation/sample_initial", "This model has no attention, so there are no weights to show."),
         ("document_classification/sample_attention", "Confusion matrix"),
         ("pointing/sample_sorting", "number of points"),
         ("image_captioning/sample_initial", "This model has no attention"),
         ("video_classification/sample_attention", "Confusion matrix"),
     ],
-)
+)  # fmt: skip
 def test_every_kind_of_run(recipe: str, told: str, tmp_path: Path) -> None:
     run = sixjars.train(recipe, FEW, out=tmp_path / "run", device="cpu").folder
-    html = sixjars.report(run, out=tmp_path / "r.html", device="cpu").read_text(encoding="utf-8")
+    html = report_of(run, tmp_path)
     assert told in html
     assert html.count('class="dot"') == 12
     attends = sixjars.load(run, device="cpu").has_attention
@@ -138,29 +152,19 @@ def test_a_cross_validated_run_leads_with_rows_held_out(tmp_path: Path) -> None:
     recipe["evaluation"] = {"metrics": ["accuracy@1"]}
     run = sixjars.train(recipe, out=tmp_path / "run", device="cpu")
     held_out, baseline = run.scores[0].value, run.baselines[0]
-    html = sixjars.report(run.folder, out=tmp_path / "r.html", device="cpu")
-    text = " ".join(text_of(html.read_text(encoding="utf-8")).split())
+    text = " ".join(text_of(report_of(run.folder, tmp_path)).split())
     assert f"accuracy@1 {held_out:.3f} in cross-validation on 40 examples" in text
     assert f"this model {held_out:.3f} " in text
     assert f"{baseline.name} {baseline.value('accuracy@1'):.3f} " in text
     (run.folder / "scores.json").write_text("{}")
-    html = sixjars.report(run.folder, out=tmp_path / "r.html", device="cpu")
-    assert "damaged or missing (scores.json)" in html.read_text(encoding="utf-8")
+    assert "damaged or missing (scores.json)" in report_of(run.folder, tmp_path)
 
 
 def test_a_language_model_has_no_input(language_model: Path, tmp_path: Path) -> None:
-    text = text_of(
-        sixjars.report(language_model, out=tmp_path / "r.html", device="cpu").read_text(
-            encoding="utf-8"
-        )
-    )
-    for told in (
-        "there is no map",
-        "or there is no input",
-        "The inputs have no words.",
-        "log probability of a token",
-    ):
+    text = text_of(report_of(language_model, tmp_path))
+    for told in ("there is no map", "or there is no input", "The inputs have no words."):
         assert told in text
+    assert "log probability of a token" in text
 
 
 def test_a_packed_run_and_a_table_in_memory(run: Path, tmp_path: Path) -> None:
@@ -168,53 +172,33 @@ def test_a_packed_run_and_a_table_in_memory(run: Path, tmp_path: Path) -> None:
     rows = [{"latin": "ghar", "devanagari": "घर"}, {"latin": "ram", "devanagari": "राम"}]
     columns = sixjars.load(run, device="cpu").all_columns
     table = [dict(zip(map(str, columns.values()), row.values(), strict=True)) for row in rows]
-    html = sixjars.report(packed, data=table, out=tmp_path / "r.html", device="cpu").read_text(
-        encoding="utf-8"
-    )
+    html = report_of(packed, tmp_path, data=table)
     assert "<title>Report of words.sixjars</title>" in html
     assert "2 of 2 examples" in html
 
 
 def test_data_without_annotations_is_scored_by_the_other_metrics(tmp_path: Path) -> None:
-    run = sixjars.train(
-        "translation/sample_attention", FEW, out=tmp_path / "run", device="cpu"
-    ).folder
+    run = sixjars.train("translation/sample_attention", FEW, out=tmp_path / "run", device="cpu")
     (tmp_path / "pairs.tsv").write_text("english\thindi\nI am going home\tmein ghar ja raha hoon\n")
+    told = "Left out, for this data has no annotations: alignment_error_rate."
     for data, left_out in ((None, False), (tmp_path / "pairs.tsv", True)):
-        html = sixjars.report(run, data=data, out=tmp_path / "r.html", device="cpu").read_text(
-            encoding="utf-8"
-        )
+        html = report_of(run.folder, tmp_path, data=data)
         assert '<th scope="row">exact_match</th>' in html
         assert ('<th scope="row">alignment_error_rate</th>' in html) != left_out
-        assert (
-            "Left out, for this data has no annotations: alignment_error_rate." in html
-        ) == left_out
+        assert (told in html) == left_out
 
 
 def test_which_set_chose_the_weights_and_which_rows_are_missing(tmp_path: Path) -> None:
     """Two bad rows, and a training row that is too long; of the run's own data, and of another file."""
     rows = [f"word{n % 4} and\twort{n % 3} und mehr" for n in range(20)]
-    (tmp_path / "pairs.tsv").write_text(
-        "\n".join(["en\tde", "one", "two", "a b\t" + "x " * 30, *rows, ""])
-    )
-    (tmp_path / "valid.tsv").write_text("\n".join(["en\tde", *rows[:8], ""]))
-    changes = {
-        "data": {
-            "on_bad_row": "skip",
-            "target": {"max_length": 9},
-            "valid": str(tmp_path / "valid.tsv"),
-        },
-        "learning": {"epochs": 1, "average": 2},
-    }
-    run = sixjars.train(
-        recipe_from_file(tmp_path, tmp_path / "pairs.tsv", changes),
-        out=tmp_path / "run",
-        device="cpu",
-    )
+    file = pairs_in(tmp_path / "pairs.tsv", "one", "two", "a b\t" + "x " * 30, *rows)
+    valid = pairs_in(tmp_path / "valid.tsv", *rows[:8])
+    data = {"on_bad_row": "skip", "target": {"max_length": 9}, "valid": str(valid)}
+    changes = {"data": data, "learning": {"epochs": 1, "average": 2}}
+    recipe = recipe_from_file(tmp_path, file, changes)
+    run = sixjars.train(recipe, out=tmp_path / "run", device="cpu")
     assert (run.skipped, run.dropped) == (2, 1)
-    text = text_of(
-        sixjars.report(run, out=tmp_path / "r.html", device="cpu").read_text(encoding="utf-8")
-    )
+    text = text_of(report_of(run, tmp_path))
     assert (
         "The validation set chose the weights: they are the mean of the 2 checkpoints with the best "
         "character_error_rate on it. "
@@ -222,40 +206,25 @@ def test_which_set_chose_the_weights_and_which_rows_are_missing(tmp_path: Path) 
         "2 bad rows were skipped in reading the data. "
         "1 training row was left out (with more tokens than data.target.max_length (9))."
     ) in text
-    out = tmp_path / "other.html"
-    text = text_of(
-        sixjars.report(run, data=tmp_path / "valid.tsv", out=out, device="cpu").read_text(
-            encoding="utf-8"
-        )
-    )
-    assert (
-        "with the best character_error_rate on it. No bad row was skipped in reading this file."
-        in text
-    )
+    text = text_of(report_of(run, tmp_path, data=valid))
+    told = "with the best character_error_rate on it. No bad row was skipped in reading this file."
+    assert told in text
     assert "There is no test set" not in text
 
 
 def test_the_training_cost_is_told(words: Path, tmp_path: Path) -> None:
-    text = text_of(
-        sixjars.report(words, out=tmp_path / "r.html", device="cpu").read_text(encoding="utf-8")
-    )
+    text = text_of(report_of(words, tmp_path))
     assert re.search(r"training time\s+\d+ s on cpu, with validation", text)
     old = shutil.copytree(words, tmp_path / "old")
     (old / "cost.json").unlink()
-    text = text_of(
-        sixjars.report(old, out=tmp_path / "old.html", device="cpu").read_text(encoding="utf-8")
-    )
+    text = text_of(report_of(old, tmp_path))
     assert re.search(r"training time\s+not known; the run did not note it", text)
     assert "checksum of the training set" in text
 
 
 def test_an_input_has_one_point_and_is_shown_once(words: Path, tmp_path: Path) -> None:
     rows = ["word1 and\twort1", "word1 and\twort1", "word2 and more\twort2 und", "word1 and\tmehr"]
-    (tmp_path / "test.tsv").write_text("\n".join(["en\tde", *rows, ""]))
-    out = tmp_path / "r.html"
-    html = sixjars.report(words, data=tmp_path / "test.tsv", out=out, device="cpu").read_text(
-        encoding="utf-8"
-    )
+    html = report_of(words, tmp_path, data=pairs_in(tmp_path / "test.tsv", *rows))
     assert html.count('class="dot"') == 2
     assert "2 different inputs of 4 examples are shown." in html
     assert html.count('class="example"') == 2
@@ -280,22 +249,14 @@ def test_progress_is_shown(words: Path, tmp_path: Path) -> None:
 
 
 def test_bad_input_is_one_sentence(call: Call, words: Path, tmp_path: Path) -> None:
-    assert (
-        call("report", tmp_path / "no").sentence == f"run folder {tmp_path / 'no'} does not exist."
-    )
-    other = tmp_path / "other.tsv"
-    other.write_text("a\tb\nx\ty\n")
-    assert (
-        "other.tsv" in call("report", words, "--data", other, "--out", tmp_path / "r.html").sentence
-    )
-    empty = tmp_path / "empty.tsv"
-    empty.write_text("en\tde\n")
-    assert (
-        "empty.tsv" in call("report", words, "--data", empty, "--out", tmp_path / "r.html").sentence
-    )
-    empty.write_text("en\tde\n\tWort1\n")
-    said = call("report", words, "--data", empty, "--out", tmp_path / "r.html")
-    assert said.sentence == f"{empty}, line 2: column 'en' is empty."
+    missing, file = tmp_path / "no", tmp_path / "other.tsv"
+    assert call("report", missing).sentence == f"run folder {missing} does not exist."
+    command = ["report", words, "--data", file, "--out", tmp_path / "r.html"]
+    for text in ("a\tb\nx\ty\n", "en\tde\n"):
+        file.write_text(text)
+        assert "other.tsv" in call(*command).sentence
+    file.write_text("en\tde\n\tWort1\n")
+    assert call(*command).sentence == f"{file}, line 2: column 'en' is empty."
     assert not (tmp_path / "r.html").exists()
 
 
@@ -332,15 +293,11 @@ def test_a_place_that_takes_no_files_is_told_before_the_work(
         pytest.skip("there is no /proc")
     monkeypatch.setattr(of_reports, "judged_run", _never)
     told = call("report", words, "--out", "/proc/report.html").sentence
-    assert re.fullmatch(
-        r"/proc/report.html cannot be written: (No such file or directory|Permission denied)\.",
-        told,
-    )
+    why = r"(No such file or directory|Permission denied)\."
+    assert re.fullmatch(f"/proc/report.html cannot be written: {why}", told)
     long = f"{'x' * 300}.html"
-    assert (
-        call("report", words, "--out", long).sentence
-        == f"{long} cannot be written: File name too long."
-    )
+    told = call("report", words, "--out", long).sentence
+    assert told == f"{long} cannot be written: File name too long."
 
 
 def _never(*given: object, **more: object) -> Callable[[], None]:
@@ -348,41 +305,25 @@ def _never(*given: object, **more: object) -> Callable[[], None]:
 
 
 def test_unknown_characters(tmp_path: Path) -> None:
-    (tmp_path / "pairs.tsv").write_text(
-        "\n".join(["en\tde", *["ab ba\tx y", "ba ab a\ty x"] * 6, ""])
-    )
+    file = pairs_in(tmp_path / "pairs.tsv", *["ab ba\tx y", "ba ab a\ty x"] * 6)
     changes = {"data": {"source": {"tokens": "characters"}}, "learning": {"epochs": 1}}
-    run = sixjars.train(
-        recipe_from_file(tmp_path, tmp_path / "pairs.tsv", changes),
-        out=tmp_path / "run",
-        device="cpu",
-    )
-    (tmp_path / "test.tsv").write_text("en\tde\nab bQ\tx y\nQb a\ty\n")
-    out = tmp_path / "r.html"
-    text = text_of(
-        sixjars.report(run.folder, data=tmp_path / "test.tsv", out=out, device="cpu").read_text(
-            "utf-8"
-        )
-    )
-    assert re.search(r"Q\s+2\b", text)
+    recipe = recipe_from_file(tmp_path, file, changes)
+    run = sixjars.train(recipe, out=tmp_path / "run", device="cpu")
+    data = pairs_in(tmp_path / "test.tsv", "ab bQ\tx y", "Qb a\ty")
+    assert re.search(r"Q\s+2\b", text_of(report_of(run.folder, tmp_path, data=data)))
 
 
 def test_metrics_of_several_outputs_are_not_called_left_out(words: Path, tmp_path: Path) -> None:
-    run = shutil.copytree(words, tmp_path / "run")
-    recipe = yaml.safe_load((run / "recipe.yaml").read_text())
-    recipe["evaluation"]["metrics"] = ["accuracy@5"]
-    (run / "recipe.yaml").write_text(yaml.safe_dump(recipe))
-    html = sixjars.report(run, out=tmp_path / "r.html", device="cpu").read_text(encoding="utf-8")
+    change = {"metrics": ["accuracy@5"]}
+    html = report_of(with_evaluation(words, tmp_path, lambda it: it.update(change)), tmp_path)
     assert "accuracy@5" in html
     assert "Left out" not in html
 
 
 def test_hypotheses_of_a_beam_are_ordered_by_their_scores(words: Path, tmp_path: Path) -> None:
-    run = shutil.copytree(words, tmp_path / "run")
-    recipe = yaml.safe_load((run / "recipe.yaml").read_text())
-    recipe["evaluation"]["search"] |= {"kind": "beam", "width": 2, "length_penalty": 0.5}
-    (run / "recipe.yaml").write_text(yaml.safe_dump(recipe))
-    html = sixjars.report(run, out=tmp_path / "r.html", device="cpu").read_text(encoding="utf-8")
+    beam = {"kind": "beam", "width": 2, "length_penalty": 0.5}
+    run = with_evaluation(words, tmp_path, lambda it: it["search"].update(beam))
+    html = report_of(run, tmp_path)
     assert "Ordered by score: log probability / tokens^0.5." in html
     assert "Ordered by probability" not in html
 
@@ -390,15 +331,13 @@ def test_hypotheses_of_a_beam_are_ordered_by_their_scores(words: Path, tmp_path:
 def test_only_a_report_is_written_over(call: Call, words: Path, tmp_path: Path) -> None:
     out = tmp_path / "r.html"
     out.write_text("<p>mine</p>")
-    assert (
-        call("report", words, "--out", out).sentence
-        == f"{out} exists already; choose another name."
-    )
+    told = f"{out} exists already; choose another name."
+    assert call("report", words, "--out", out).sentence == told
     with pytest.raises(DataError, match="exists already; choose another name"):
         sixjars.report(words, out=out, device="cpu")
-    with pytest.raises(DataError) as told:
+    with pytest.raises(DataError) as caught:
         sixjars.report(words, data=out, out=out, device="cpu")
-    assert str(told.value) == f"{out} is the data that is read; choose another name."
+    assert str(caught.value) == f"{out} is the data that is read; choose another name."
     assert out.read_text() == "<p>mine</p>"
     out.unlink()
     for _ in range(2):

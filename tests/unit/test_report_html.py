@@ -33,49 +33,31 @@ LARGEST_FILE = 5_000_000
 
 
 def example(at: int, words: int = 4) -> Example:
-    return Example(
-        f"input {at} " + "word " * words + WILD,
-        f"output {at} {WILD}",
-        (f"true {at} {WILD}",),
-        at % 7 / 6,
-        words,
-    )
+    text, references = f"input {at} " + "word " * words + WILD, (f"true {at} {WILD}",)
+    return Example(text, f"output {at} {WILD}", references, at % 7 / 6, words)
 
 
 def view(at: int) -> View:
-    return View(
-        {"source": f"in {at}"},
-        (Output("x", ("x", WILD), WEIGHTS, -0.5),),
-        source=("a", "b", "c", WILD),
-    )
+    output = Output("x", ("x", WILD), WEIGHTS, -0.5)
+    return View({"source": f"in {at}"}, (output,), source=("a", "b", "c", WILD))
 
 
 def large_view(steps: int, positions: int, outputs: int = 1) -> View:
     """With so many weights."""
-    tokens, source = (
-        tuple(f"{name}{n}" for n in range(count))
-        for name, count in (("out", steps), ("in", positions))
-    )
+    tokens = tuple(f"out{n}" for n in range(steps))
+    source = tuple(f"in{n}" for n in range(positions))
     output = Output("x", tokens, ((1.0 / positions,) * positions,) * steps, -0.5)
     return View({"source": "input"}, (output,) * outputs, source=source)
 
 
 def explanation() -> Explanation:
     weight = ExplainedWeight(f"decoder.{WILD}", "W", (3, 4), 12, trainable=True)
-    names = (
-        "task",
-        "data",
-        "model: encoder",
-        "model: bridge",
-        "model: decoder",
-        "loss",
-        "learning",
-        "evaluation",
-    )
-    return Explanation(
-        f"translation {WILD}",
-        tuple(ExplainedSection(name, (f"{name} {WILD}",), (weight,)) for name in names),
-    )
+    names = "task", "data", *(f"model: {part}" for part in ("encoder", "bridge", "decoder"))
+    sections = [
+        ExplainedSection(name, (f"{name} {WILD}",), (weight,))
+        for name in (*names, "loss", "learning", "evaluation")
+    ]
+    return Explanation(f"translation {WILD}", tuple(sections))
 
 
 def summary_map(count: int, *, labels: int = 0, lower: bool = False) -> SummaryScatter:
@@ -87,17 +69,20 @@ def summary_map(count: int, *, labels: int = 0, lower: bool = False) -> SummaryS
     return SummaryScatter(*found, neighbours_of(vectors), examples, lower, classes)
 
 
+GROUPS: tuple[Group, ...] = ("best", "median", "worst")
+
+
+def html_of(*arguments: int, **changes: Any) -> str:
+    return report_page(report_of(*arguments, **changes))
+
+
 def report_of(count: int = 30, **changes: Any) -> Report:
-    groups: tuple[Group, ...] = ("best", "median", "worst")
     records = [
         {"epoch": float(n), "step": 10.0 * n, "train_loss": 3 / n, "loss": 2 / n, "bleu": 4.0 * n}
         for n in range(1, 9)
     ]
-    buckets = [
-        Bucket(2, 5, 25, 0.5, Interval(0.4, 0.6)),
-        Bucket(6, 9, 5, 0.25),
-        Bucket(10, 13, 0, None),
-    ]
+    buckets = [Bucket(2, 5, 25, 0.5, Interval(0.4, 0.6)), Bucket(6, 9, 5, 0.25)]
+    buckets.append(Bucket(10, 13, 0, None))
     values: dict[str, Any] = {
         "title": f"Report of {WILD}",
         "where": f"the test set of {WILD}",
@@ -109,9 +94,7 @@ def report_of(count: int = 30, **changes: Any) -> Report:
             (Score("distinct1", 0.1, "distinct", "higher", count), None),
         ],
         "ranked_by": "exact_match",
-        "shown": [
-            ShownExample(group, example(at), view(at)) for group in groups for at in range(3)
-        ],
+        "shown": [ShownExample(each, example(at), view(at)) for each in GROUPS for at in range(3)],
         "has_attention": True,
         "cost": {"steps": "80"},
         "versions": {"seed": "0", "torch": WILD},
@@ -129,26 +112,22 @@ def report_of(count: int = 30, **changes: Any) -> Report:
 def test_text_is_escaped_and_nothing_is_loaded() -> None:
     classes = [ClassRow(WILD, 3, 0.5, 0.5, 0.5), ClassRow("b", 1, 0.5, 0.5, 0.5)]
     confusion = Confusion((WILD, "b"), ((2, 1), (0, 1)))
-    html = report_page(
-        report_of(classes=classes, confusion=confusion, summary_map=summary_map(30, labels=3))
-    )
+    html = html_of(classes=classes, confusion=confusion, summary_map=summary_map(30, labels=3))
     read = Reader(html)
-    assert [tag for tag, _ in read.tags].count("script") == 1
-    assert not [
-        tag for tag, _ in read.tags if tag in ("link", "iframe", "object", "embed", "base", "form")
-    ]
+    tags = [tag for tag, _ in read.tags]
+    assert tags.count("script") == 1
+    assert not {"link", "iframe", "object", "embed", "base", "form"} & {*tags}
     loaded = [own[key] for _, own in read.tags for key in ("src", "srcset") if key in own]
     assert all(str(one).startswith("data:") for one in loaded)
     assert all(str(own["href"]).startswith("#") for tag, own in read.tags if tag == "a")
-    assert "https://" not in re.sub(
-        r"<style>.*?</style>|<script>.*?</script>", "", html, flags=re.S
-    )
+    own = r"<style>.*?</style>|<script>.*?</script>"
+    assert "https://" not in re.sub(own, "", html, flags=re.S)
     assert html.count("<script>alert") == 0
     assert read.text.count("alert('x')") > 20
 
 
 def test_all_sections_are_there_with_headings_and_captions() -> None:
-    read = Reader(report_page(report_of()))
+    read = Reader(html_of())
     tags = [tag for tag, _ in read.tags]
     assert tags.count("h1") == 1
     assert tags.count("h2") == len(SECTIONS) == tags.count("section")
@@ -156,23 +135,15 @@ def test_all_sections_are_there_with_headings_and_captions() -> None:
     assert len(ids) == len(set(ids))
     assert [own["href"] for tag, own in read.tags if tag == "a"] == [f"#{key}" for key in SECTIONS]
     assert set(SECTIONS) <= set(ids)
-    assert tags.count("caption") == tags.count("table") - tags.count(
-        "figcaption"
-    )  # heat maps are in figures
-    for told in (
-        "exact_match",
-        "0.400 to 0.600",
-        "none",
-        "step 80",
-        "1.5 %",
-        "sixjars train recipe.yaml",
-        "96 trained",
-    ):
+    # heat maps are in figures
+    assert tags.count("caption") == tags.count("table") - tags.count("figcaption")
+    for told in ("exact_match", "0.400 to 0.600", "none", "step 80", "1.5 %", "96 trained"):
         assert told in read.text, told
+    assert "sixjars train recipe.yaml" in read.text
 
 
 def test_scores_and_intervals() -> None:
-    html = report_page(report_of())
+    html = html_of()
     assert "<b>exact_match 0.500</b> (95 % interval 0.400 to 0.600) on 30 examples" in html
     assert "(2 bad rows skipped)" in html
     assert html.count('class="bar') - html.count('class="bar few"') == 1
@@ -184,25 +155,15 @@ def test_scores_and_intervals() -> None:
 def test_a_score_may_be_infinite() -> None:
     buckets = [Bucket(2, 5, 25, 8.5), Bucket(6, 9, 25, math.inf)]
     scores = [(Score("perplexity", math.inf, "", "lower", 50), None)]
-    html = report_page(
-        report_of(scores=scores, by_length=ByLength("perplexity", "words of the source", buckets))
-    )
+    html = html_of(scores=scores, by_length=ByLength("perplexity", "words", buckets))
     assert "<b>perplexity inf</b>" in html
     assert html.count('class="bar') == 1
     assert 'y="nan"' not in html
 
 
 def test_what_is_missing_is_said() -> None:
-    html = report_page(
-        report_of(
-            history=None,
-            by_length=None,
-            summary_map=None,
-            unknown=None,
-            unknown_words=(),
-            has_attention=False,
-        )
-    )
+    missing = dict.fromkeys(("history", "by_length", "summary_map", "unknown"))
+    html = html_of(**missing, unknown_words=(), has_attention=False)
     for told in (
         "This run has no log of validations.",
         "All inputs have the same length",
@@ -211,19 +172,15 @@ def test_what_is_missing_is_said() -> None:
         "The inputs have no words.",
     ):
         assert told in html
-    one = report_of(history=History([{"epoch": 1.0, "step": 5.0, "loss": 1.0}], None, 5.0, "loss"))
-    assert "There was one validation, which makes no curve." in report_page(one)
+    single = History([{"epoch": 1.0, "step": 5.0, "loss": 1.0}], None, 5.0, "loss")
+    assert "There was one validation, which makes no curve." in html_of(history=single)
 
 
 def test_a_thousand_examples_stay_small() -> None:
     """With views as large as an example may be, and long texts."""
-    groups: tuple[Group, ...] = ("best", "median", "worst")
-    shown = [
-        ShownExample(group, example(at, 500), large_view(120, 24))
-        for group in groups
-        for at in range(3)
-    ]
-    html = report_page(report_of(1000, shown=shown))
+    large = large_view(120, 24)
+    shown = [ShownExample(group, example(at, 500), large) for group in GROUPS for at in range(3)]
+    html = html_of(1000, shown=shown)
     assert html.count('class="dot"') == 1000
     assert html.count('class="view"') == 9
     assert len(html.encode()) < LARGEST_FILE
@@ -231,12 +188,10 @@ def test_a_thousand_examples_stay_small() -> None:
 
 
 def test_a_view_that_is_too_large_is_left_out() -> None:
-    html = report_page(report_of(shown=[ShownExample("worst", example(0), large_view(200, 400))]))
+    html = html_of(shown=[ShownExample("worst", example(0), large_view(200, 400))])
     assert "200 × 400 attention weights are too many for this file" in html
     assert 'class="view"' not in html
-    html = report_page(
-        report_of(shown=[ShownExample("worst", example(0), large_view(120, 24, outputs=3))])
-    )
+    html = html_of(shown=[ShownExample("worst", example(0), large_view(120, 24, outputs=3))])
     assert "The other outputs of the beam are left out" in html
     assert html.count('<div role="tabpanel"') == 1
     assert LARGEST * 9 < LARGEST_FILE / 1.5
@@ -246,15 +201,13 @@ def test_a_view_that_is_too_large_is_left_out() -> None:
 def test_a_long_text_is_shaded_where_a_heat_map_would_be_wider_than_the_page(
     positions: int, name: str
 ) -> None:
-    html = report_page(
-        report_of(shown=[ShownExample("best", example(0), large_view(5, positions))])
-    )
+    html = html_of(shown=[ShownExample("best", example(0), large_view(5, positions))])
     assert f'data-view="{name}"' in html
 
 
 def test_images_are_shown_where_there_is_no_view() -> None:
     pixels = np.full((40, 60, 3), 200, dtype=np.uint8)
-    html = report_page(report_of(shown=[ShownExample("best", example(0), None, (pixels,))]))
+    html = html_of(shown=[ShownExample("best", example(0), None, (pixels,))])
     assert html.count('<img class="given" src="data:image/jpeg') == 1
 
 
@@ -269,12 +222,10 @@ def test_an_input_is_shown_once(inputs: str, shown: int) -> None:
 
 
 def test_how_many_examples_have_an_input() -> None:
-    shown = [
-        ShownExample("best", example(0), None, times=1_200),
-        ShownExample("worst", replace(example(1), score=None), None),
-    ]
+    shown = [ShownExample("best", example(0), None, times=1_200)]
+    shown.append(ShownExample("worst", replace(example(1), score=None), None))
     shown.append(ShownExample("best", Example("", None, ("the dog runs",), -1.2, 0), None, times=9))
-    html = report_page(report_of(shown=shown))
+    html = html_of(shown=shown)
     assert "exact_match: -1.20; 9 examples have this text</p>" in html
     assert html.count("<dt>output</dt>") == 2
     assert '<p class="score">exact_match: 0; 1,200 examples have this input</p>' in html
@@ -282,9 +233,7 @@ def test_how_many_examples_have_an_input() -> None:
 
 
 def test_what_a_reader_of_scores_should_know_is_beside_them() -> None:
-    html = report_page(
-        report_of(notes=["The validation set chose the weights.", f"No {WILD} was skipped."])
-    )
+    html = html_of(notes=["The validation set chose the weights.", f"No {WILD} was skipped."])
     told = re.findall(r'<h2 id="scores-h">Scores</h2><p>(.*?)</p><div', html)
     assert told == ["The validation set chose the weights. No " + escape(WILD) + " was skipped."]
     assert "The checksums tell whether your data is the same" in html
@@ -321,16 +270,15 @@ def test_points_that_lie_on_each_other_are_told_of() -> None:
     vectors = np.random.default_rng(0).normal(size=(5, 4))[[0, 1, 2, 3, 4, 0, 0, 1]]
     found = projected(vectors)
     assert found is not None
-    same = SummaryScatter(
-        *found, neighbours_of(vectors), [example(at) for at in range(8)], lower=False
-    )
-    html = report_page(report_of(summary_map=same))
-    assert "The points have 5 places: some lie on each other." in html
-    assert "lie on each other" not in report_page(report_of())
+    examples = [example(at) for at in range(8)]
+    same = SummaryScatter(*found, neighbours_of(vectors), examples, lower=False)
+    told = "The points have 5 places: some lie on each other."
+    assert told in html_of(summary_map=same)
+    assert "lie on each other" not in html_of()
 
 
 def test_classes_have_colours_and_a_legend() -> None:
-    html = report_page(report_of(summary_map=summary_map(40, labels=COLORS + 2)))
+    html = html_of(summary_map=summary_map(40, labels=COLORS + 2))
     assert 'data-by="class"' in html
     legend = re.findall(r'<ul class="legend class">(.*?)</ul>', html)[0]
     assert legend.count("<li>") == COLORS + 1
@@ -343,21 +291,19 @@ def test_classes_have_colours_and_a_legend() -> None:
 def test_the_best_score_is_the_same_colour_where_lower_is_better() -> None:
     found = {}
     for lower in (False, True):
-        html = report_page(report_of(summary_map=summary_map(14, lower=lower)))
+        html = html_of(summary_map=summary_map(14, lower=lower))
         shares = [float(share) for share in re.findall(r"--s:([\d.]+)", html)]
-        assert [share == max(shares) for share in shares] == [
-            at % 7 == (0 if lower else 6) for at in range(14)
-        ]
-        found[lower] = re.findall(
-            r'<p class="legend score">(\S+) <span class="ramp"></span> (\S+)', html
-        )
+        best = [at % 7 == (0 if lower else 6) for at in range(14)]
+        assert [share == max(shares) for share in shares] == best
+        legend = r'<p class="legend score">(\S+) <span class="ramp"></span> (\S+)'
+        found[lower] = re.findall(legend, html)
     assert found == {False: [("0", "1")], True: [("1", "0")]}
 
 
 def test_a_matrix_of_many_classes_is_cut() -> None:
     labels = tuple(f"label {at}" for at in range(40))
     counts = tuple(tuple(int(row == column) for column in range(40)) for row in range(40))
-    html = report_page(report_of(confusion=Confusion(labels, counts)))
+    html = html_of(confusion=Confusion(labels, counts))
     matrix = re.findall(r'<table class="heat confusion">.*?</table>', html)[0]
     assert matrix.count("<tr>") == MOST_LABELS + 1
     assert "The 25 most frequent of 40 classes." in matrix
@@ -372,7 +318,7 @@ def test_curves_lie_where_their_values_are() -> None:
     flat = curves({"a": [(5, 1.0), (5, 1.0)]}, y="loss")
     assert flat.curves["a"] == [(Chart.left, Chart.bottom)] * 2
     history = History([{"step": 0.0, "loss": 1.0}, {"step": 10.0, "loss": 3.0}], None, 10.0, "loss")
-    html = report_page(report_of(history=history))
+    html = html_of(history=history)
     assert f'points="{x0:.1f},{y0:.1f} {x1:.1f},{y1:.1f}"' in html
     assert f'<line class="best" x1="{x1:.1f}" x2="{x1:.1f}"' in html
 

@@ -107,22 +107,22 @@ def test_nothing_is_computed_that_nobody_needs(run: Path, rows: Counts) -> None:
     assert rows == {"encoded": 8}
 
 
+def candidates(found: JudgedOutputs, count: int) -> list[tuple[str, ...]]:
+    return [one.candidates for one in found.outcomes[count]]
+
+
 @pytest.fixture
 def references(from_file: Callable[..., str], tmp_path: Path) -> Path:
     """A run whose sources have several references each: six sources, 2 and 3 references."""
+    ends = "und", "oder", "mehr"
     lines = [
-        {
-            "en": f"word{n % 6} and more",
-            "de": [f"wort{n % 6} {end}" for end in ("und", "oder", "mehr")[: 2 + n % 2]],
-        }
+        {"en": f"word{n} and more", "de": [f"wort{n} {end}" for end in ends[: 2 + n % 2]]}
         for n in range(6)
     ]
     data = tmp_path / "several.jsonl"
     data.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    changes = {
-        "data": {"valid": str(data), "test": str(data)},
-        "learning": {"epochs": 40, "rate": 0.05},
-    }
+    changes = {"data": {"valid": str(data), "test": str(data)}}
+    changes["learning"] = {"epochs": 40, "rate": 0.05}  # type: ignore[dict-item]
     evaluation = {"group": True, "batch_examples": 4, "metrics": ["bleu", "perplexity"]}
     name = from_file(data, **changes, evaluation=evaluation)
     return sixjars.train(name, out=tmp_path / "run").folder
@@ -136,9 +136,7 @@ def test_rows_of_one_source_are_searched_for_once(references: Path, rows: Counts
     rows.clear()
     again = judge(references, "exact_match")
     assert rows == {"encoded": 6, "searched": 6}
-    assert [one.candidates for one in again.outcomes[1]] == [
-        one.candidates for one in found.outcomes[1]
-    ]
+    assert candidates(again, 1) == candidates(found, 1)
     every = judge(references, "exact_match", group=False).outcomes[1]
     assert len(every) == 15
     texts = {one.references[0].split()[0]: one.candidates for one in every}
@@ -149,26 +147,22 @@ def test_rows_of_one_source_are_searched_for_once(references: Path, rows: Counts
 @pytest.mark.parametrize("kind", ["greedy", "sample", "beam"])
 def test_outputs_do_not_depend_on_the_batch(kind: str, run: Path) -> None:
     search = SearchSettings.model_validate({"kind": kind, "nbest": 2, "max_length": 12, "seed": 5})
-    found = [
-        [
-            one.candidates
-            for one in judge(run, "exact_match", search=search, batch_examples=size).outcomes[2]
-        ]
+    first, *others = (
+        candidates(judge(run, "exact_match", search=search, batch_examples=size), 2)
         for size in (1, 3, 8, 100)
-    ]
-    assert found[0] == found[1] == found[2] == found[3]
+    )
+    assert others == [first] * 3
     if kind == "sample":
-        other = judge(run, "exact_match", search=search.model_copy(update={"seed": 6})).outcomes[2]
-        assert [one.candidates for one in other] != found[0]
+        other = judge(run, "exact_match", search=search.model_copy(update={"seed": 6}))
+        assert candidates(other, 2) != first
 
 
 @pytest.mark.parametrize("kind", ["sample", "beam"])
 def test_predictions_do_not_depend_on_their_company(kind: str, run: Path) -> None:
     """The same input at the same place, alone, among others, in portions of another size."""
     predictor, texts = sixjars.load(run), ["namaste", "ghar", "kitab", "a", "namaste", "dost"]
-    search = SearchSettings.model_validate(
-        {"kind": kind, "nbest": 3, "max_length": 12, "temperature": 1.5}
-    )
+    values = {"kind": kind, "nbest": 3, "max_length": 12, "temperature": 1.5}
+    search = SearchSettings.model_validate(values)
     together = predictor.nbest(texts, search=search)
     if kind == "sample":
         assert [one.text for one in together[0]] != [one.text for one in together[4]]
@@ -191,16 +185,10 @@ def test_a_network_in_training_goes_on_training(run: Path) -> None:
     blueprint = Blueprint.of(opened.recipe, opened.outside)
     network = opened.network(blueprint, opened.restored(blueprint.fields)).train()
     modes: list[bool] = []
-    network.encoder.register_forward_hook(
-        lambda module, given, result: modes.append(module.training)
-    )
+    network.encoder.register_forward_hook(lambda module, *_: modes.append(module.training))
     before = {name: tensor.clone() for name, tensor in network.state_dict().items()}
-    judged(
-        network,
-        scored_dataset(opened, blueprint),
-        opened.recipe.evaluation,
-        [metric_named("exact_match")],
-    )
+    dataset, metrics = scored_dataset(opened, blueprint), [metric_named("exact_match")]
+    judged(network, dataset, opened.recipe.evaluation, metrics)
     assert modes == [False]
     assert network.training
     assert all(Tensor.equal(tensor, before[name]) for name, tensor in network.state_dict().items())
@@ -216,9 +204,8 @@ def test_a_complete_order_is_finished_before_min_length(
     folder = sixjars.train("pointing/sample_sorting", few, out=tmp_path / "run").folder
     search = SearchSettings.model_validate({"kind": kind, "min_length": 20, "max_length": 30})
     points = [[0.3], [0.1], [0.9], [0.2]], [[0.5]]
-    for found, given in zip(
-        sixjars.load(folder).predict(points, search=search), points, strict=True
-    ):
+    predictions = sixjars.load(folder).predict(points, search=search)
+    for found, given in zip(predictions, points, strict=True):
         assert found.finished
         assert sorted(map(int, found.text.split())) == list(range(len(given)))
         assert found.tokens[-1] == "<stop>"

@@ -25,11 +25,12 @@ from sixjars.tuning.trial import TrialEnd, TrialObjects, TrialSettings, try_orde
 from sixjars.tuning.trial_process import TrialProcess, place_of
 from sixjars.tuning.tune import TuningPlan, check_values
 
-pytestmark = pytest.mark.usefixtures(
-    "unrendered"
-)  # in this process; the searches that are killed draw in their own
+# in this process; the searches that are killed draw in their own
+pytestmark = pytest.mark.usefixtures("unrendered")
 Maker = Callable[..., Any]
 RATE = "learning.rate=log(1e-3,1e-1)"
+AIM = StudyPurpose("", {}, "loss", "lower", 0)
+EXACT = {"metrics": ["exact_match"]}
 BAD = "learning.rate=[0.03,1e-6]"
 LINE = r"trial (\d) of (\d)  learning\.rate (\S+)  loss \S+( best)?(  pruned at epoch \S+)?  \d+ s(, about .* left)?"
 
@@ -77,52 +78,32 @@ def test_four_trials_and_two_more(
     assert set(never_scores_the_test_set) == {"the validation set of the sample"}
     lines = [line for line in said.err.splitlines() if not line.startswith("note: ")]
     assert [re.fullmatch(LINE, line) is not None for line in lines] == [True] * 4, lines
-    assert said.out.startswith(
-        "loss on the validation set (lower is better); the test set was not scored\n"
-    )
-    assert said.out.endswith(
-        f"train and score it: sixjars train {out}/best.yaml --out {out}/best\n"
-    )
+    begins = "loss on the validation set (lower is better); the test set was not scored\n"
+    assert said.out.startswith(begins)
+    train = f"sixjars train {out}/best.yaml --out {out}/best"
+    assert said.out.endswith(f"train and score it: {train}\n")
     rows = rows_of(out)
-    assert list(rows[0]) == [
-        "number",
-        "learning.rate",
-        "score",
-        "state",
-        "epochs",
-        "seconds",
-        "why",
-    ]
+    assert list(rows[0]) == "number learning.rate score state epochs seconds why".split()
     assert [row["number"] for row in rows] == ["1", "2", "3", "4"]
     assert {row["state"] for row in rows} <= {"complete", "pruned"}
     assert (out / "tune.png").is_file()
-    assert sorted(path.name for path in (out / "trials" / "001").iterdir()) == [
-        "log.jsonl",
-        "recipe.yaml",
-    ]
-    best = min(
-        (row for row in rows if row["state"] == "complete"), key=lambda row: float(row["score"])
-    )
-    log = [
-        json.loads(line)
-        for line in (out / f"trials/00{best['number']}/log.jsonl").read_text().splitlines()
-    ]
-    assert float(best["score"]) == min(record["loss"] for record in log)
+    assert {path.name for path in (out / "trials/001").iterdir()} == {"log.jsonl", "recipe.yaml"}
+    complete = [row for row in rows if row["state"] == "complete"]
+    best = min(complete, key=lambda row: float(row["score"]))
+    log = (out / f"trials/00{best['number']}/log.jsonl").read_text().splitlines()
+    assert float(best["score"]) == min(json.loads(line)["loss"] for line in log)
     assert sixjars.read_recipe(out / "best.yaml").learning.rate == float(best["learning.rate"])
     head = (out / "best.yaml").read_text().splitlines()[:4]
     assert head[0] == f"# The best of 4 trials of a parameter search, trial {best['number']}."
-    assert head[3] == f"# Run     sixjars train {out}/best.yaml --out {out}/best"
-    again = call(
-        "tune", file, RATE, "--trials", 6, "--out", out, "--device", "cpu", "--resume", "--json"
-    )
-    found = json.loads(again.out)
+    assert head[3] == f"# Run     {train}"
+    more = ["--trials", 6, "--out", out, "--resume"]
+    found = json.loads(call("tune", file, RATE, *more, "--device", "cpu", "--json").out)
     assert [row["number"] for row in found["trials"]] == [1, 2, 3, 4, 5, 6]
-    assert [str(row["learning.rate"]) for row in found["trials"][:4]] == [
-        row["learning.rate"] for row in rows
-    ]
+    rates = [str(row["learning.rate"]) for row in found["trials"][:4]]
+    assert rates == [row["learning.rate"] for row in rows]
     assert found["split"] == "valid"
     assert call("train", out / "best.yaml", "--out", out / "best").code == 0
-    told = call("tune", file, RATE, "--trials", 6, "--out", out, "--resume")
+    told = call("tune", file, RATE, *more)
     assert (told.code, told.err) == (0, "")
 
 
@@ -130,80 +111,58 @@ def test_bad_values_are_pruned(recipe: Maker, tmp_path: Path) -> None:
     """Rates that learn nothing, after two that do."""
     file, kept = recipe(learning={"epochs": 3, "metric": "loss"}), Kept()
     space = [BAD, "data.source.max_length=[97,98,99]"]  # the length makes no difference
-    found = sixjars.tune(
-        file, space, trials=6, out=tmp_path / "search", device="cpu", reporter=kept
+    out = tmp_path / "search"
+    found = sixjars.tune(file, space, trials=6, out=out, device="cpu", reporter=kept)
+    learned, not_learned = (
+        [row for row in found.trials if row["learning.rate"] == rate] for rate in (0.03, 1e-6)
     )
-    by_rate = {
-        rate: [row for row in found.trials if row["learning.rate"] == rate] for rate in (0.03, 1e-6)
-    }
-    assert all(row["state"] == "complete" for row in by_rate[0.03])
-    pruned = [row for row in by_rate[1e-6] if row["state"] == "pruned"]
+    assert all(row["state"] == "complete" for row in learned)
+    pruned = [row for row in not_learned if row["state"] == "pruned"]
     assert pruned
     assert {row["epochs"] for row in pruned} == {2.0}
     assert any("pruned at epoch 2" in line for line in kept.lines)
     assert found.best["learning.rate"] == 0.03
-    assert found.trials == tuple(
-        sixjars.tune(file, space, trials=6, out=tmp_path / "search", resume=True).trials
-    )
+    assert found.trials == sixjars.tune(file, space, trials=6, out=out, resume=True).trials
     assert "<td>pruned</td>" in found._repr_html_()
 
 
 def test_higher_is_better_where_the_metric_says_so(recipe: Maker, tmp_path: Path) -> None:
-    changes = {
-        "learning": {"epochs": 3, "metric": "exact_match"},
-        "evaluation": {"metrics": ["exact_match"]},
-    }
-    found = sixjars.tune(recipe(**changes), [BAD], trials=3, out=tmp_path / "search", device="cpu")
+    file = recipe(learning={"epochs": 3, "metric": "exact_match"}, evaluation=EXACT)
+    found = sixjars.tune(file, [BAD], trials=3, out=tmp_path / "search", device="cpu")
     assert (found.metric, found.better) == ("exact_match", "higher")
-    rows = [
-        {"number": n, "score": s, "state": "complete"}
-        for n, s in enumerate((0.2, 0.9, 0.9), start=1)
-    ]
-    assert [
-        Tuning(tmp_path, "m", way, {}, tuple(rows)).best_trial["number"]  # type: ignore[index]
-        for way in ("higher", "lower")
-    ] == [2, 1]
+    scores = enumerate((0.2, 0.9, 0.9), start=1)
+    rows = tuple({"number": n, "score": score, "state": "complete"} for n, score in scores)
+    for way, number in (("higher", 2), ("lower", 1)):
+        assert (Tuning(tmp_path, "m", way, {}, rows).best_trial or {})["number"] == number  # type: ignore[arg-type]
 
 
 def test_a_search_that_is_stopped_tries_the_same_values(recipe: Maker, tmp_path: Path) -> None:
-    file, space = (
-        recipe(learning={"epochs": 1, "metric": "loss"}),
-        [RATE, "model.encoder.size=[4,8]"],
-    )
-    whole = sixjars.tune(file, space, trials=3, out=tmp_path / "whole", device="cpu", seed=5)
+    file = recipe(learning={"epochs": 1, "metric": "loss"})
+    values: Any = {"trials": 3, "device": "cpu", "seed": 5}
+
+    def search(name: str, **options: Any) -> Tuning:
+        space = [RATE, "model.encoder.size=[4,8]"]
+        return sixjars.tune(file, space, out=tmp_path / name, **values, **options)
+
+    whole = search("whole")
 
     class Stops(Kept):
         def preparing(self, what: str, *, done: int, total: int) -> None:
             if what.startswith("trial 2") and done == 2:
                 signal.raise_signal(signal.SIGINT)
 
-    def search(reporter: Reporter) -> Tuning:
-        return sixjars.tune(
-            file,
-            space,
-            trials=3,
-            out=tmp_path / "s",
-            device="cpu",
-            seed=5,
-            resume=True,
-            reporter=reporter,
-        )
-
     kept = Stops()
     with pytest.raises(Interrupted) as caught:
-        search(kept)
-    assert (
-        str(caught.value) == "stopped after 1 of 3 trials; the same command with --resume goes on."
-    )
-    assert (
-        kept.lines[0]
-        == f"note: there is no search in {tmp_path / 's'} to resume yet, so one is begun."
-    )
+        search("s", resume=True, reporter=kept)
+    stopped = "stopped after 1 of 3 trials; the same command with --resume goes on."
+    assert str(caught.value) == stopped
+    begun = f"note: there is no search in {tmp_path / 's'} to resume yet, so one is begun."
+    assert kept.lines[0] == begun
     assert len(rows_of(tmp_path / "s")) == 1
     with (tmp_path / "s" / FILE).open("ab") as journal:
         journal.write(b'{"op_code": 4, "half a li')  # as a kill may leave it
     calm = Kept()
-    found = search(calm)
+    found = search("s", resume=True, reporter=calm)
     assert not any("to resume yet" in line for line in calm.lines)
     timeless = [[{**row, "seconds": 0} for row in one.trials] for one in (whole, found)]
     assert timeless[0] == timeless[1]
@@ -222,10 +181,8 @@ def test_two_at_once_and_one_that_fails(call: Maker, recipe: Maker, tmp_path: Pa
     failed = [row["why"] for row in rows_of(out) if row["state"] == "failed"]
     assert all("no longer a number" in why for why in failed)
     assert f"failed: {failed[0]}" in said.err
-    notes = [
-        line for line in said.err.splitlines() if line.startswith("note: the validation set has ")
-    ]
-    assert len(notes) == 1, said.err  # of the data, which all share: once
+    # of the data, which all share: once
+    assert said.err.count("\nnote: the validation set has ") == 1, said.err
 
 
 QUICK = """
@@ -249,16 +206,12 @@ def test_a_search_that_is_killed_keeps_its_trials(
     process.kill(signal.SIGTERM)
     said = process.wait()
     assert said.code == 130
-    assert re.fullmatch(
-        r"sixjars: stopped after \d+ of 50 trials; the same command with --resume goes on\.",
-        said.err.splitlines()[-1],
-    )
+    stopped = r"sixjars: stopped after \d+ of 50 trials; the same command with --resume goes on\."
+    assert re.fullmatch(stopped, said.err.splitlines()[-1])
     assert (out / "tune.png").read_bytes().startswith(b"\x89PNG")
-    done = len(rows_of(out))
-    assert (
-        len(sixjars.tune(file, [RATE], trials=done + 1, out=out, resume=True, device="cpu").trials)
-        == done + 1
-    )
+    count = len(rows_of(out)) + 1
+    found = sixjars.tune(file, [RATE], trials=count, out=out, resume=True, device="cpu")
+    assert len(found.trials) == count
 
 
 @pytest.mark.usefixtures("quick_trials", "heeds_ctrl_c")
@@ -266,11 +219,8 @@ def test_a_signal_waits_until_the_journal_is_written(
     recipe: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where it comes while Optuna releases its lock, whose file it has removed already."""
-    file, out, removed = (
-        recipe(learning={"epochs": 2, "metric": "loss"}),
-        tmp_path / "search",
-        os.unlink,
-    )
+    file = recipe(learning={"epochs": 2, "metric": "loss"})
+    out, removed = tmp_path / "search", os.unlink
 
     def unlink(path: Any, **more: Any) -> None:
         removed(path, **more)
@@ -283,11 +233,9 @@ def test_a_signal_waits_until_the_journal_is_written(
         sixjars.tune(file, [RATE], trials=9, out=out, device="cpu")
     assert str(caught.value).startswith("stopped after ")
     assert not list(out.glob("*.lock*"))
-    done = len(rows_of(out))
-    assert (
-        len(sixjars.tune(file, [RATE], trials=done + 1, out=out, resume=True, device="cpu").trials)
-        == done + 1
-    )
+    count = len(rows_of(out)) + 1
+    found = sixjars.tune(file, [RATE], trials=count, out=out, resume=True, device="cpu")
+    assert len(found.trials) == count
 
 
 def failing(
@@ -303,12 +251,10 @@ def test_a_search_without_hope_ends(
     recipe: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failing("it diverged.", monkeypatch)
-    with pytest.raises(RunError) as caught:
-        sixjars.tune(recipe(), [RATE], trials=9, out=tmp_path / "a", device="cpu")
-    assert str(caught.value) == "the first 3 trials all failed; the last one: it diverged."
-    with pytest.raises(RunError) as caught:
-        sixjars.tune(recipe(), [RATE], trials=2, out=tmp_path / "b", device="cpu")
-    assert str(caught.value) == f"no trial was completed; {tmp_path / 'b' / 'trials.csv'} says why."
+    told = sentence_of(RunError, recipe(), [RATE], trials=9, out=tmp_path / "a", device="cpu")
+    assert told == "the first 3 trials all failed; the last one: it diverged."
+    told = sentence_of(RunError, recipe(), [RATE], trials=2, out=tmp_path / "b", device="cpu")
+    assert told == f"no trial was completed; {tmp_path / 'b' / 'trials.csv'} says why."
     assert [row["why"] for row in rows_of(tmp_path / "b")] == ["it diverged."] * 2
 
 
@@ -328,26 +274,15 @@ def test_a_score_that_is_no_number(recipe: Maker, tmp_path: Path) -> None:
     def nothing(outcomes: Any) -> float:
         return float("nan")
 
-    changes = {"learning": {"metric": "nothing"}}
-    with pytest.raises(RunError) as caught:
-        sixjars.tune(
-            recipe(**changes),
-            [RATE],
-            trials=3,
-            out=tmp_path / "s",
-            device="cpu",
-            components=[nothing],
-        )
+    file, values = recipe(learning={"metric": "nothing"}), {"trials": 3, "components": [nothing]}
+    told = sentence_of(RunError, file, [RATE], out=tmp_path / "s", device="cpu", **values)
     sentence = "nothing on the validation set is not a number; try a lower learning.rate."
-    assert str(caught.value) == f"the first 3 trials all failed; the last one: {sentence}"
+    assert told == f"the first 3 trials all failed; the last one: {sentence}"
 
 
 def test_values_that_no_recipe_takes(recipe: Maker, tmp_path: Path) -> None:
-    space = [
-        "learning.rat=log(1e-3,1)",
-        "learning.optimizer=[adam,adamm]",
-        "model.encoder.size=uniform(3,9)",
-    ]
+    optimizers = "learning.optimizer=[adam,adamm]"
+    space = ["learning.rat=log(1e-3,1)", optimizers, "model.encoder.size=uniform(3,9)"]
     with pytest.raises(RecipeError) as caught:
         sixjars.tune(recipe(), space, out=tmp_path / "s")
     told = [fault.partition(" Known:")[0] for fault in caught.value.faults]
@@ -374,11 +309,8 @@ def test_a_value_that_fits_is_checked_once(tmp_path: Path, monkeypatch: pytest.M
 
 def test_values_that_only_fit_together(recipe: Maker, tmp_path: Path) -> None:
     """With tied weights two sizes must be equal: other combinations are failed trials."""
-    sizes = [
-        "model.decoder.size=[8,16]",
-        "model.decoder.embedding.size=[8,16]",
-        "model.decoder.tied=true",
-    ]
+    sizes = [f"model.decoder.{key}=[8,16]" for key in ("size", "embedding.size")]
+    sizes.append("model.decoder.tied=true")
     file = recipe(learning={"epochs": 1, "steps": 1, "metric": "loss"})
     found = sixjars.tune(file, sizes, trials=6, out=tmp_path / "s", device="cpu", seed=1)
     for row in found.trials:
@@ -391,23 +323,18 @@ def test_fine_tuning_is_searched_too(recipe: Maker, tmp_path: Path) -> None:
     file, old = recipe(learning={"steps": 1, "metric": "loss"}), tmp_path / "old"
     sixjars.train(file, out=old, device="cpu")
     found = sixjars.tune(file, [RATE], trials=1, out=tmp_path / "s", from_run=old, device="cpu")
-    assert (
-        found.command
-        == f"sixjars train {tmp_path}/s/best.yaml --out {tmp_path}/s/best --from {old}"
-    )
+    command = f"sixjars train {tmp_path}/s/best.yaml --out {tmp_path}/s/best --from {old}"
+    assert found.command == command
     begun = sixjars.train(found.recipe, out=tmp_path / "new", from_run=old, device="cpu")
     assert begun.history[0]["loss"] == found.score
-    (tmp_path / "new" / "model.safetensors").rename(tmp_path / "away")
-    told = sentence_of(RunError, file, [RATE], out=tmp_path / "t", from_run=tmp_path / "new")
-    assert (
-        told
-        == f"{tmp_path / 'new'} has no trained weights yet (model.safetensors); train it first."
-    )
-    (tmp_path / "away").rename(tmp_path / "new" / "model.safetensors")
-    for other in (None, tmp_path / "new"):
-        told = sentence_of(
-            RunError, file, [RATE], trials=2, out=tmp_path / "s", from_run=other, resume=True
-        )
+    new = tmp_path / "new"
+    (new / "model.safetensors").rename(tmp_path / "away")
+    told = sentence_of(RunError, file, [RATE], out=tmp_path / "t", from_run=new)
+    assert told == f"{new} has no trained weights yet (model.safetensors); train it first."
+    (tmp_path / "away").rename(new / "model.safetensors")
+    options: Any = {"trials": 2, "out": tmp_path / "s", "resume": True}
+    for other in (None, new):
+        told = sentence_of(RunError, file, [RATE], from_run=other, **options)
         assert told.startswith(f"{tmp_path / 's'} holds a search with another ")
         assert told.endswith("--from; resume with the same, or choose another --out.")
 
@@ -420,14 +347,8 @@ def test_a_table_in_memory_and_a_recipe_as_a_dict(tmp_path: Path) -> None:
         "model": {"encoder": {"size": 4}, "bridge": {"kind": "initial"}, "decoder": {"size": 4}},
         "learning": {"steps": 1},
     }
-    found = sixjars.tune(
-        wanted,
-        {"learning.rate": [0.1, 0.01]},
-        data=rows,
-        trials=2,
-        out=tmp_path / "s",
-        device="cpu",
-    )
+    space = {"learning.rate": [0.1, 0.01]}
+    found = sixjars.tune(wanted, space, data=rows, trials=2, out=tmp_path / "s", device="cpu")
     assert found.metric == "bleu"
     assert sixjars.train(found.recipe, data=rows, out=tmp_path / "best", device="cpu").scores
 
@@ -438,73 +359,68 @@ def sentence_of(error: type[Exception], *given: Any, **more: Any) -> str:
     return str(caught.value)
 
 
+MEMORY = "tables and classes in memory stay in this process; leave out jobs, or name files and allow=[…]."
+FOLDS = "a search scores one validation set; remove it, or say learning.folds=null."
+TOKENS = "data.target.max_length changes the tokens that loss is the mean of; choose another metric: learning.metric=NAME."
+
+
+@pytest.mark.parametrize(
+    ("space", "options", "sentence"),
+    [
+        ([RATE], {"trials": 0}, "the search space: trials must be 1 or more, but is 0."),
+        ([RATE], {"jobs": 0}, "the search space: jobs must be 1 or more, but is 0."),
+        ([RATE], {"jobs": 2, "components": [Kept]}, f"the search space: jobs: {MEMORY}"),
+        ([RATE, "learning.folds=3"], {}, f"this recipe: learning.folds: {FOLDS}"),
+        (["data.target.max_length=[9,99]", "learning.metric=loss"], {}, f"the search space: {TOKENS}"),
+        ([RATE, "learning.epochs=few"], {}, "FILE: learning.epochs: "),
+    ],
+)  # fmt: skip
 def test_searches_that_cannot_begin(
+    recipe: Maker, tmp_path: Path, space: list[str], options: dict[str, Any], sentence: str
+) -> None:
+    file, out = recipe(learning={"steps": 1}), tmp_path / "s"
+    told = sentence_of(RecipeError, file, space, out=out, **options).replace(str(file), "FILE")
+    assert told == sentence or (told.startswith(sentence) and sentence.endswith(": "))
+    assert not out.exists()
+
+
+def test_searches_that_are_there_already(
     recipe: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file, out = recipe(learning={"steps": 1}), tmp_path / "s"
-    told = sentence_of(RecipeError, file, [RATE], trials=0, out=out)
-    assert told == "the search space: trials must be 1 or more, but is 0."
-    told = sentence_of(RecipeError, file, [RATE], jobs=0, out=out)
-    assert told == "the search space: jobs must be 1 or more, but is 0."
-    told = sentence_of(RecipeError, file, [RATE], jobs=2, components=[Kept], out=out)
-    kept = "tables and classes in memory stay in this process; leave out jobs, or name files and allow=[…]."
-    assert told == f"the search space: jobs: {kept}"
-    told = sentence_of(RecipeError, file, [RATE, "learning.folds=3"], out=out)
-    folds = (
-        "learning.folds: a search scores one validation set; remove it, or say learning.folds=null."
-    )
-    assert told == f"this recipe: {folds}"
-    told = sentence_of(
-        RecipeError, file, ["data.target.max_length=[9,99]", "learning.metric=loss"], out=out
-    )
-    why = "data.target.max_length changes the tokens that loss is the mean of"
-    assert told == f"the search space: {why}; choose another metric: learning.metric=NAME."
-    told = sentence_of(RecipeError, file, [RATE, "learning.epochs=few"], out=out)
-    assert told.startswith(f"{file}: learning.epochs: ")
-    assert not out.exists()
     sixjars.tune(file, [RATE], trials=1, out=out, device="cpu")
     told = sentence_of(RunError, file, [RATE], trials=1, out=out)
-    assert (
-        told
-        == f"{out} holds a search already; go on with --resume, or choose another folder with --out."
-    )
-    told = sentence_of(
-        RunError, file, ["learning.rate=[1,2]"], trials=1, out=out, resume=True, seed=3
-    )
-    assert (
-        told
-        == f"{out} holds a search with another space and seed; resume with the same, or choose another --out."
-    )
+    remedy = "go on with --resume, or choose another folder with --out."
+    assert told == f"{out} holds a search already; {remedy}"
+    space = ["learning.rate=[1,2]"]
+    told = sentence_of(RunError, file, space, trials=1, out=out, resume=True, seed=3)
+    remedy = "resume with the same, or choose another --out."
+    assert told == f"{out} holds a search with another space and seed; {remedy}"
     monkeypatch.setitem(sys.modules, "optuna", None)
     told = sentence_of(sixjars.SixJarsError, file, [RATE], out=out)
     assert told == "optuna is not installed. Run: pip install 'sixjars[tune]'"
 
 
 def test_help_names_the_usual_number_of_trials(call: Maker) -> None:
-    assert f"How many in all.  [default: {TRIALS}]" in re.sub(
-        r"\n +", " ", call("tune", "--help").out
-    )
+    told = re.sub(r"\n +", " ", call("tune", "--help").out)
+    assert f"How many in all.  [default: {TRIALS}]" in told
 
 
 def test_a_journal_that_is_damaged(tmp_path: Path) -> None:
     (tmp_path / FILE).write_bytes(b"no journal\n{}\n")
-    with pytest.raises(
-        RunError, match=r"study\.journal is damaged \(.*\); begin again with another --out\.$"
-    ):
-        Study(tmp_path, StudyPurpose("", {}, "loss", "lower", 0), SearchSpace({}), trials=1)
+    told = r"study\.journal is damaged \(.*\); begin again with another --out\.$"
+    with pytest.raises(RunError, match=told):
+        Study(tmp_path, AIM, SearchSpace({}), trials=1)
 
 
 def test_no_combination_is_tried_twice(recipe: Maker, tmp_path: Path) -> None:
-    space, aim = (
-        space_of(["a.b=[1,true,null]", "a.c=int(1,3)", "a.d=[[x],[y]]"]),
-        StudyPurpose("", {}, "loss", "lower", 0),
-    )
+    space = space_of(["a.b=[1,true,null]", "a.c=int(1,3)", "a.d=[[x],[y]]"])
     seen = []
     for _ in range(2):
-        study = Study(tmp_path / "a", aim, space, trials=99)
+        study = Study(tmp_path / "a", AIM, space, trials=99)
         assert study.trials == space.count == 18
         left = study.ask()  # and killed: it is tried again
-        study = Study(tmp_path / "a", aim, space, trials=99)
+        study = Study(tmp_path / "a", AIM, space, trials=99)
         for _ in range(9):
             asked = study.ask()
             assert asked is not None
@@ -518,18 +434,16 @@ def test_no_combination_is_tried_twice(recipe: Maker, tmp_path: Path) -> None:
     file, kept = recipe(learning={"steps": 1, "metric": "loss"}), Kept()
     cells = ["model.encoder.cell=[gru,lstm]"]
     found = sixjars.tune(file, cells, trials=5, out=tmp_path / "s", device="cpu", reporter=kept)
-    assert (
-        kept.lines[0]
-        == "note: there are 2 combinations of these values, so there are as many trials."
-    )
+    told = "note: there are 2 combinations of these values, so there are as many trials."
+    assert kept.lines[0] == told
     assert {row["model.encoder.cell"] for row in found.trials} == {"gru", "lstm"}
     assert len(found.trials) == 2
 
 
 def test_a_trial_that_had_ended_when_the_search_was_killed(tmp_path: Path) -> None:
     """Killed between two lines of the journal, or in the middle of a trial: nothing is lost, nothing is made twice."""
-    space, aim = space_of([RATE]), StudyPurpose("", {}, "loss", "lower", 0)
-    study = Study(tmp_path, aim, space, trials=2)
+    space = space_of([RATE])
+    study = Study(tmp_path, AIM, space, trials=2)
     first, second = study.ask(), study.ask()
     assert first is not None
     assert second is not None
@@ -539,7 +453,7 @@ def test_a_trial_that_had_ended_when_the_search_was_killed(tmp_path: Path) -> No
     study._tell = lambda key, params, row: None  # type: ignore[method-assign]
     row = study.end(first, TrialEnd("complete", epochs=2.0), seconds=3.04)
     assert row["score"] == 1.25
-    later = Study(tmp_path, aim, space, trials=2)
+    later = Study(tmp_path, AIM, space, trials=2)
     assert later.rows() == [
         {"number": 1, **first.values, "score": 1.25, "state": "complete", "epochs": 2.0}
         | {"seconds": 3.0, "why": ""}
@@ -574,34 +488,24 @@ def test_a_process_that_dies(size: int, tmp_path: Path, monkeypatch: pytest.Monk
         finally:
             process.close()
 
-    killed = ended("import os; os.kill(os.getpid(), 9)")
-    assert killed == TrialEnd(
-        "failed", "its process was killed (signal 9), perhaps because memory was short."
-    )
+    killed = "its process was killed (signal 9), perhaps because memory was short."
+    assert ended("import os; os.kill(os.getpid(), 9)") == TrialEnd("failed", killed)
     with pytest.raises(RunError) as caught:
         ended("raise ValueError('no jar')")
-    assert (
-        str(caught.value)
-        == "a trial ended unexpectedly (ValueError: no jar); with --jobs 1 it says where."
-    )
+    why = "a trial ended unexpectedly (ValueError: no jar); with --jobs 1 it says where."
+    assert str(caught.value) == why
     with pytest.raises(Interrupted):
         ended("raise SystemExit(130)")
 
 
 def tuning(folder: Path, scores: list[float | None], **values: list[object]) -> Tuning:
     """A search with these scores; without one, a trial was pruned."""
-    rows: list[dict[str, Any]] = [
-        {
-            "number": at + 1,
-            **{key: some[at] for key, some in values.items()},
-            "score": 0.99 if score is None else score,
-            "state": "pruned" if score is None else "complete",
-            "epochs": 1.0,
-            "seconds": 1.0,
-            "why": "",
-        }
-        for at, score in enumerate(scores)
-    ]
+    rows = []
+    for at, score in enumerate(scores):
+        row: dict[str, Any] = {"number": at + 1, **{key: some[at] for key, some in values.items()}}
+        state = "pruned" if score is None else "complete"
+        row |= {"score": 0.99 if score is None else score, "state": state}
+        rows.append(row | {"epochs": 1.0, "seconds": 1.0, "why": ""})
     return Tuning(folder, "exact_match", "higher", dict.fromkeys(values, "names"), tuple(rows))
 
 
@@ -619,28 +523,19 @@ def test_a_tie_is_told(tmp_path: Path) -> None:
     assert some.to_json()["tied"] == [2, 4]
     assert some.to_json()["best"] == {"rate": 2, "size": 8}
     assert "tie at exact_match 0.5" in some._repr_html_()
-    for found in (
-        tuning(tmp_path, [0.1, 0.5], rate=[1, 2]),
-        tuning(tmp_path, [None], rate=[1]),
-        tuning(tmp_path, []),
-    ):
+    alone = tuning(tmp_path, [0.1, 0.5], rate=[1, 2]), tuning(tmp_path, [None], rate=[1])
+    for found in (*alone, tuning(tmp_path, [])):
         assert (found.tied, found.tie_in_words, found.to_json()["tied"]) == ([], "", [])
     many = tuning(tmp_path, [0.0] * 30, rate=[*range(30)])
-    assert many.tie_in_words.startswith(
-        "all 30 complete trials tie at exact_match 0, so it made no difference"
-    )
+    told = "all 30 complete trials tie at exact_match 0, so it made no difference"
+    assert many.tie_in_words.startswith(told)
 
 
 def test_the_command_names_no_winner_of_a_tie(call: Maker, recipe: Maker, tmp_path: Path) -> None:
     """A rate that learns nothing, whatever the length that is read."""
-    changes = {
-        "learning": {"epochs": 1, "metric": "exact_match"},
-        "evaluation": {"metrics": ["exact_match"]},
-    }
-    out = tmp_path / "search"
-    said = call(
-        "tune", recipe(**changes), "data.source.max_length=[97,98,99]", "--trials", 3, "--out", out
-    )
+    file = recipe(learning={"epochs": 1, "metric": "exact_match"}, evaluation=EXACT)
+    out, space = tmp_path / "search", "data.source.max_length=[97,98,99]"
+    said = call("tune", file, space, "--trials", 3, "--out", out)
     told = (
         "all 3 complete trials (1, 2 and 3) tie at exact_match 0, so it made no difference which was taken of "
         "data.source.max_length. Trial 1 is kept because it was the first; a finer metric may tell them apart: "

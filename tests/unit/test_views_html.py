@@ -2,6 +2,8 @@
 
 import re
 from base64 import b64decode
+from collections.abc import Sequence
+from dataclasses import replace
 from html.parser import HTMLParser
 from io import BytesIO
 from pathlib import Path
@@ -14,11 +16,10 @@ from markupsafe import escape
 from PIL import Image
 
 import sixjars
-from sixjars.drawing.html.images import light_uri, photo_uri
 from sixjars.drawing.html.pages import page, render
-from sixjars.drawing.html.views import VALUES, fragment
-from sixjars.drawing.light import DARK
+from sixjars.drawing.html.views import VALUES, fragment, light_uri, photo_uri
 from sixjars.drawing.view import Output, View
+from sixjars.drawing.weights import DARK
 from sixjars.flow.values import Layout
 
 PACKAGE = Path(sixjars.__file__).parent
@@ -36,12 +37,8 @@ def words(**more: Any) -> View:
 def image() -> View:
     pixels = np.full((40, 60, 3), 200, dtype=np.uint8)
     outputs = (Output("a dog", ("a", "dog"), WEIGHTS),)
-    return View(
-        {"image": WILD},
-        outputs,
-        layout=Layout("grid", (2, 2)),
-        backdrop=(pixels, (0.1, 0.0, 0.9, 1.0)),
-    )
+    backdrop = pixels, (0.1, 0.0, 0.9, 1.0)
+    return View({"image": WILD}, outputs, layout=Layout("grid", (2, 2)), backdrop=backdrop)
 
 
 def frames(count: int = 4) -> View:
@@ -52,14 +49,20 @@ def frames(count: int = 4) -> View:
 
 
 def points(*coordinates: tuple[float, ...]) -> View:
-    outputs = (Output("1 0 2 3", ("1", "0"), WEIGHTS),)
-    return View(
-        {"points": "p"},
-        outputs,
-        source=tuple("0123"),
-        layout=Layout("points"),
-        backdrop=list(coordinates),
-    )
+    outputs, backdrop = (Output("1 0 2 3", ("1", "0"), WEIGHTS),), list(coordinates)
+    layout = Layout("points")
+    return View({"x": "p"}, outputs, source=tuple("0123"), layout=layout, backdrop=backdrop)
+
+
+def even(source: Sequence[str], tokens: str = "ab", **values: Any) -> View:
+    """An output for a long input, or one in turns."""
+    row = values.pop("row", (1 / len(source),) * len(source))
+    output = Output(tokens, tuple(tokens), (row,) * len(tokens), copied=values.pop("copied", ()))
+    return View({"x": "input"}, (output,), source=tuple(source), **values)
+
+
+def numbered(count: int) -> list[str]:
+    return [f"word{at}" for at in range(count)]
 
 
 CASES = {
@@ -92,19 +95,17 @@ class Reader(HTMLParser):
 def table_of(html: str) -> list[list[float]]:
     """The weights of the first table."""
     [body, *_] = re.findall(r'class="weights">.*?<tbody>(.*?)</tbody>', html)
-    return [
-        [float(cell) for cell in re.findall(r"<td>([\d.]+)</td>", row)]
-        for row in body.split("</tr>")[:-1]
-    ]
+    rows = [re.findall(r"<td>([\d.]+)</td>", row) for row in body.split("</tr>")[:-1]]
+    return [[*map(float, row)] for row in rows]
 
 
 def test_only_html_and_what_is_the_toolkits_own_is_not_escaped() -> None:
     """A `safe` more is a text of a run that may be HTML: make its template escape it."""
-    templates = [*PACKAGE.rglob("templates/*.html")]
-    marked = {
-        path.name: re.findall(r"(\S+) \| safe", path.read_text("utf-8")) for path in templates
-    }
-    assert {name: values for name, values in marked.items() if values} == {
+    marked = {}
+    for path in PACKAGE.rglob("templates/*.html"):
+        if found := re.findall(r"(\S+) \| safe", path.read_text("utf-8")):
+            marked[path.name] = found
+    assert marked == {
         "page.html": ["style", "fragment", "script"],
         "view.html": ["panel"],
         "example.html": ["example.view"],
@@ -136,9 +137,8 @@ def test_text_is_escaped_and_nothing_is_loaded(name: str) -> None:
     assert all(str(one).startswith("data:") for one in loaded)
     urls = re.findall(r"url\((.*?)\)", html)
     assert all(url.startswith("data:") for url in urls)
-    assert "default-src 'none'" in str(
-        [own.get("content") for tag, own in read.tags if tag == "meta"]
-    )
+    policies = [own.get("content") for tag, own in read.tags if tag == "meta"]
+    assert "default-src 'none'" in str(policies)
     assert "alert('x')" in read.text
 
 
@@ -161,11 +161,8 @@ def test_whatever_is_pointed_at_can_be_reached_by_keys(name: str) -> None:
 
 def test_cells_are_as_dark_as_their_weights() -> None:
     html = fragment(words().alone(0), "heatmap")
-    shares = [
-        float(share)
-        for share in re.findall(r'<td class="[^"]*" data-t="\d" style="--w:([\d.]+)"', html)
-    ]
-    assert np.allclose(np.reshape(shares, (2, 4)) * 0.75, WEIGHTS, atol=1e-3)
+    shares = re.findall(r'<td class="[^"]*" data-t="\d" style="--w:([\d.]+)"', html)
+    assert np.allclose(np.reshape([*map(float, shares)], (2, 4)) * 0.75, WEIGHTS, atol=1e-3)
 
 
 def test_hypotheses_have_tabs_and_ids_of_their_own() -> None:
@@ -191,11 +188,7 @@ def test_a_forced_output_is_said_to_be_given() -> None:
 
 
 def test_a_long_input_flows_as_text() -> None:
-    source = tuple(f"w{at}" for at in range(200))
-    long = View(
-        {"x": " ".join(source)}, (Output("a b", ("a", "b"), ((0.005,) * 200,) * 2),), source=source
-    )
-    html = fragment(long)
+    html = fragment(even(numbered(200)))
     assert 'class="heat"' not in html
     assert html.count("data-s=") == 200
 
@@ -216,24 +209,17 @@ def test_the_order_of_hypotheses_is_told() -> None:
 def test_all_columns_of_a_longer_input_are_seen() -> None:
     """More than 24 are narrow, without numbers."""
     for count, numbers in ((24, True), (25, False)):
-        source = tuple(f"w{at}" for at in range(count))
-        row = (0.5, 0.5, *(0.0 for _ in source[2:]))
-        html = fragment(
-            View({"x": " ".join(source)}, (Output("a", ("a",), (row,)),), source=source)
-        )
+        html = fragment(even(numbered(count), "a", row=(0.5, 0.5, *[0.0] * (count - 2))))
         assert (">.50</td>" in html) == numbers
         assert ('class="heat narrow"' in html) != numbers
 
 
-def test_turns_of_a_conversation_are_told_apart() -> None:
-    source, output = ("<", "a", ">", "b"), Output("x y", ("x", "y"), ((0.25,) * 4,) * 2)
-    told = "&gt; and &lt;: turns of the other speaker"
-    assert told in fragment(
-        View({"x": "a b"}, (output,), source=source, segments=(0, 0, 1, 1)), "document"
-    )
-    assert told not in fragment(
-        View({"x": "a b"}, (output,), source=source, segments=(0, 1, 1, 1)), "document"
-    )
+@pytest.mark.parametrize("name", ["heatmap", "document"])
+def test_turns_of_a_conversation_are_told_apart(name: str) -> None:
+    told, turns = "&gt; and &lt;: turns of the other speaker", ["<", "a", ">", "b"]
+    assert told in fragment(even(turns, segments=(0, 0, 1, 1)), name)
+    assert told not in fragment(even(turns, segments=(0, 1, 1, 1)), name)
+    assert told not in fragment(words(segments=(0, 0, 1, 1)), name)
 
 
 def test_which_of_several_inputs_is_attended_to_is_told() -> None:
@@ -268,53 +254,27 @@ def test_light_lies_where_the_weights_are() -> None:
     assert (mask[:, :, 0] == 0).all()
 
 
-def test_images_are_small() -> None:
-    assert pixels(photo_uri(np.zeros((900, 1200, 3), dtype=np.uint8), 480), "jpeg").shape == (
-        360,
-        480,
-        3,
-    )
-    assert pixels(photo_uri(np.zeros((10, 20, 3), dtype=np.uint8), 480), "jpeg").shape == (
-        120,
-        240,
-        3,
-    )
+@pytest.mark.parametrize(("high", "wide"), [(900, 1200), (10, 20)])
+def test_images_are_small(high: int, wide: int) -> None:
+    shown = pixels(photo_uri(np.zeros((high, wide, 3), dtype=np.uint8), 480), "jpeg")
+    assert shown.shape == ((360, 480, 3) if wide > 480 else (120, 240, 3))
 
 
 @pytest.mark.parametrize("name", ["lines", "copying"])
 def test_a_long_input_stands_beside_its_output(name: str) -> None:
     assert 'class="pair"' in fragment(CASES[name].alone(0), name)
-    source = tuple(f"word{at}" for at in range(40))
-    weights = ((1.0, *[0.0] * 39),) * 2
-    long = View(
-        {"x": "long"}, (Output("a b", ("a", "b"), weights, copied=(None, 0)),), source=source
-    )
-    assert 'class="pair tall"' in fragment(long, name)
+    assert 'class="pair tall"' in fragment(even(numbered(40), copied=(None, 0)), name)
 
 
 def test_points_that_are_not_in_the_output_are_told() -> None:
     view = points((0.0, 0.0), (1.0, 0.0), (1.0, 1.0), (0.5, 0.2))
-    part = View(
-        view.inputs,
-        (Output("1 0", ("1", "0"), WEIGHTS),),
-        view.source,
-        layout=view.layout,
-        backdrop=view.backdrop,
-    )
+    part = fragment(replace(view, outputs=(Output("1 0", ("1", "0"), WEIGHTS),)))
     assert fragment(view).count('class="left-out"') == 0
-    assert fragment(part).count('class="left-out"') == 2
-    assert "Grey: not in the output." in fragment(part)
+    assert part.count('class="left-out"') == 2
+    assert "Grey: not in the output." in part
 
 
 def test_numbers_have_their_values_and_positions() -> None:
     html = fragment(points((0.3,), (0.1,), (-0.5,), (0.7,)))
     assert re.findall(r'<text class="below"[^>]*>(\d+)</text>', html) == ["1", "0", "2", "3"]
     assert re.findall(r"<text style[^>]*>([-.0-9]+)</text>", html) == ["0.1", "0.3", "-0.5", "0.7"]
-
-
-def test_marks_of_speakers_are_explained() -> None:
-    output = Output("x", ("x", "y"), ((0.25,) * 4,) * 2)
-    turns = View({"x": "t"}, (output,), source=(">", "hi", "<", "hello"), segments=(0, 0, 1, 1))
-    assert "turns of the other speaker" in fragment(turns, "heatmap")
-    assert "turns of the other speaker" in fragment(turns, "document")
-    assert "turns of the other speaker" not in fragment(words(segments=(0, 0, 1, 1)), "heatmap")

@@ -4,12 +4,13 @@ import re
 from dataclasses import replace
 from io import StringIO
 
+import numpy as np
 import pytest
 from rich.console import Console
 
 from sixjars.drawing.terminal import TERMINAL, view_in_terminal
 from sixjars.drawing.view import Output, View, order_of, probability_of
-from tests.unit.test_views_html import CASES, WEIGHTS, words
+from tests.unit.test_views_html import CASES, WEIGHTS, even, numbered, words
 
 
 def printed(view: View, name: str, width: int = 80) -> str:
@@ -37,16 +38,12 @@ def test_a_heat_map_has_its_weights_and_lists_the_other_hypotheses() -> None:
 
 
 def test_a_wide_heat_map_continues_below_where_there_is_weight() -> None:
-    source = tuple(f"word{at}" for at in range(60))
     row = tuple(1.0 if at == 50 else 0.0 for at in range(60))
-    text = printed(View({"x": "long"}, (Output("y", ("y",), (row,)),), source=source), "heatmap")
+    text = printed(even(numbered(60), "y", row=row), "heatmap")
     assert "word50" in text
     assert "word5 " not in text
-    [left_out] = re.findall(
-        r"^(\d+) more columns, where every weight is below 0\.05, are left out\.",
-        text,
-        re.MULTILINE,
-    )
+    note = r"^(\d+) more columns, where every weight is below 0\.05, are left out\."
+    [left_out] = re.findall(note, text, re.MULTILINE)
     assert int(left_out) + len(re.findall(r"word\d+", text)) == 60
 
 
@@ -57,22 +54,10 @@ def test_lines_name_what_each_word_attends_to() -> None:
 
 
 def test_copying_tells_what_is_certain() -> None:
-    view = View(
-        {"x": "Rex ran"},
-        (
-            Output(
-                "Rex ran far",
-                ("Rex", "ran", "far"),
-                ((0.9, 0.1), (0.2, 0.8), (0.5, 0.5)),
-                copied=(0, None, None),
-            ),
-        ),
-        source=("Rex", "ran"),
-    )
-    lines = [
-        " ".join(line.split()) for line in printed(view, "copying").splitlines() if line.strip()
-    ]
-    assert lines == [
+    weights, copied = ((0.9, 0.1), (0.2, 0.8), (0.5, 0.5)), (0, None, None)
+    output = Output("Rex ran far", ("Rex", "ran", "far"), weights, copied=copied)
+    text = printed(View({"x": "Rex ran"}, (output,), source=("Rex", "ran")), "copying")
+    assert [" ".join(line.split()) for line in text.splitlines() if line.strip()] == [
         "Rex copied from word 1 0.90",
         "ran also in the input: word 2 0.80",
         "far generated",
@@ -114,16 +99,13 @@ def test_an_image_is_bright_where_the_weights_are() -> None:
 
 
 def test_a_heat_map_of_a_long_text_is_a_list() -> None:
-    source = ("a", *(f"word{at}" for at in range(1, 199)), "a")
-    rows = tuple(
-        tuple(0.6 if at == step else 0.4 if at == 199 else 0.0 for at in range(200))
-        for step in range(20)
-    )
-    flat = (0.005,) * 200
+    source = ("a", *numbered(199)[1:], "a")
+    rows = np.zeros((21, 200))
+    rows[:20, 199], rows[20] = 0.4, 0.005
+    rows[range(20), range(20)] = 0.6
     tokens = tuple(f"y{step}" for step in range(21))
-    text = printed(
-        View({"x": "long"}, (Output("y", tokens, (*rows, flat)),), source=source), "heatmap"
-    )
+    output = Output("y", tokens, tuple(map(tuple, rows.tolist())))
+    text = printed(View({"x": "long"}, (output,), source=source), "heatmap")
     lines = [" ".join(line.split()) for line in text.splitlines()]
     assert len(lines) < 30
     assert lines[0] == "y0 → a (word 1) 0.60 a (word 200) 0.40"

@@ -8,9 +8,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from sixjars.comparison.result import Comparison, Contender, DifferingExample, unique_names
-from sixjars.comparison.scored_run import ScoredRun
-from sixjars.comparison.seeds import alike_first, seeds_of
+from sixjars.comparison.result import (
+    Comparison,
+    Contender,
+    DifferingExample,
+    alike_first,
+    unique_names,
+)
+from sixjars.comparison.scored_run import ScoredRun, seeds_of
 from sixjars.comparison.tables import RUNS, ComparisonOutput
 from sixjars.data.dataset import Dataset
 from sixjars.evaluation.bootstrap import exchanged
@@ -64,8 +69,15 @@ def compare(  # noqa: PLR0913 - the options of one comparison
         metric_named(metric, outside)
     if len(names) < 2:
         raise DataError("compare needs two recipes or runs, or more.")
-    recipes = [_recipe(name, outside) for name in names]
-    _check_tasks(names, recipes)
+    recipes = [
+        open_run(name, outside).recipe if is_run(name) else recipe_or_run(name, (), outside)
+        for name in names
+    ]
+    first = recipes[0].task
+    for name, recipe in zip(names, recipes, strict=True):
+        if recipe.task != first:
+            models = f"{names[0]} is a {first} model, but {name} is a {recipe.task} model"
+            raise DataError(f"{models}; compare models of one task.")
     metrics, chosen = _metrics(names, recipes, metric, outside)
     check_not_read(target.path, data)
     target.check()
@@ -82,10 +94,6 @@ def compare(  # noqa: PLR0913 - the options of one comparison
         result = replace(result, baselines=beside)
     target.write(result)
     return result
-
-
-def _recipe(name: str, outside: AllowedCode) -> Recipe:
-    return open_run(name, outside).recipe if is_run(name) else recipe_or_run(name, (), outside)
 
 
 def _with_known_metrics(
@@ -139,23 +147,12 @@ def _judged(
     return scored
 
 
-def _check_tasks(names: Sequence[str], recipes: Sequence[Recipe]) -> None:
-    """Refuse models of different tasks."""
-    first = recipes[0].task
-    for name, recipe in zip(names, recipes, strict=True):
-        if recipe.task != first:
-            models = f"{names[0]} is a {first} model, but {name} is a {recipe.task} model"
-            raise DataError(f"{models}; compare models of one task.")
-
-
 def _metrics(
     names: Sequence[str], recipes: Sequence[Recipe], metric: str | None, outside: AllowedCode
 ) -> tuple[list[Metric], Metric]:
     """The metrics that all have, with the one that is named; and the one that is drawn."""
     theirs = [{each.name: each for each in metrics_of(recipe, outside)} for recipe in recipes]
-    shared = dict(theirs[0])
-    for others in theirs[1:]:
-        shared = {name: each for name, each in shared.items() if name in others}
+    shared = {name: each for name, each in theirs[0].items() if all(name in s for s in theirs)}
     for recipe in recipes if metric is not None and metric not in shared else ():
         shared |= {each.name: each for each in wanted_metrics(recipe, [str(metric)], outside)}
     if not shared:
@@ -167,7 +164,6 @@ def _metrics(
 
 
 def _check_data(first: str, firsts: Dataset, name: str, dataset: Dataset) -> None:
-    """Refuse different examples, whose scores do not compare."""
     examples, others = _examples(firsts), _examples(dataset)
     if examples == others:
         return

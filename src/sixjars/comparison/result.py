@@ -5,15 +5,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
+from statistics import fmean, stdev
 from typing import Any, Final, final
 
-from sixjars.comparison.seeds import Seeds, alike_first
-from sixjars.evaluation.baselines.result import Baseline, best_by, has_nothing, says_something
-from sixjars.evaluation.baselines.verdict import Verdict, verdict
+from sixjars.evaluation.baselines.result import (
+    Baseline,
+    Verdict,
+    best_by,
+    has_nothing,
+    says_something,
+    verdict,
+)
 from sixjars.evaluation.bootstrap import IN_LEVEL, Difference
 from sixjars.evaluation.by_length import FEW, Bucket
 from sixjars.evaluation.metrics import Interval, Score, rounded
-from sixjars.progress import duration, in_time, number_of
+from sixjars.progress import duration, in_time, listed, number_of
 from sixjars.runs.baselines.advice import PAGE
 from sixjars.runs.notebook import table
 
@@ -124,6 +130,36 @@ class DifferingExample:
 
 @final
 @dataclass(frozen=True)
+class Seeds:
+    """Runs of one recipe.
+
+    >>> seeds = Seeds((0, 1, 2), (0, 1, 2))
+    >>> seeds.in_words(["a", "b", "c"], [0.5, 0.6, 0.7], str).partition(": ")[2]
+    'mean 0.6, standard deviation 0.1, from 0.5 to 0.7'
+    """
+
+    rows: tuple[int, ...]
+    """Their places among the runs that are compared."""
+    seeds: tuple[int, ...]
+
+    def in_words(self, names: Sequence[str], values: Sequence[float], written: Any) -> str:
+        """Names, seeds, and mean and spread of a metric's values; `written` formats a value."""
+        scores = [values[row] for row in self.rows]
+        runs, seeds = listed([names[row] for row in self.rows]), listed(list(map(str, self.seeds)))
+        middle, spread = written(round(fmean(scores), 9)), written(round(stdev(scores), 9))
+        return (
+            f"{runs} are one recipe with seed {seeds}: mean {middle}, standard deviation {spread}, "
+            f"from {written(min(scores))} to {written(max(scores))}"
+        )
+
+
+def alike_first(groups: Sequence[Seeds]) -> set[int]:
+    """The runs that differ from the first in the seed alone: they are no rivals of it."""
+    return {row for group in groups if 0 in group.rows for row in group.rows}
+
+
+@final
+@dataclass(frozen=True)
 class Comparison:
     """All runs, by the same metrics on the same examples.
 
@@ -220,7 +256,7 @@ class Comparison:
             return ""
         if not any(says_something(value, measured.score) for measured in scores.values()):
             return ""
-        listed = [
+        values = [
             f"{name} {rounded(each.score.value, like=value)}" for name, each in scores.items()
         ]
         verdicts = {name: measured.beside(value) for name, measured in scores.items()}
@@ -230,7 +266,7 @@ class Comparison:
         ends = f" No difference that {rows} can show: {', '.join(unsure)}." if unsure else ""
         ends += f" No better: {', '.join(behind)}; {PAGE} says what to try." if behind else ""
         reached = f"{best.name} reaches {rounded(value)} in {in_time(best.seconds)}"
-        return f"{self.metric}: {reached}; {'; '.join(listed)}.{ends}"
+        return f"{self.metric}: {reached}; {'; '.join(values)}.{ends}"
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, for `--json`."""
@@ -241,7 +277,6 @@ class Comparison:
         }
 
     def _repr_html_(self) -> str:
-        """The table, for a notebook."""
         return table(*self.table(), self.title)
 
 
@@ -271,7 +306,6 @@ def _cell(bucket: Bucket) -> str:
 
 
 def _why_none(score: Score) -> str:
-    """The reason why a score has no interval."""
     if score.count < 2:
         return "there is only one example"
     if math.isfinite(score.value):

@@ -1,9 +1,10 @@
 """A scored run of a comparison: its scores with intervals, its cost, its differences."""
 
+import json
 from collections.abc import Sequence
 from typing import Any, Final, final
 
-from sixjars.comparison.result import RunCost, RunScore
+from sixjars.comparison.result import RunCost, RunScore, Seeds
 from sixjars.decoding import in_words
 from sixjars.evaluation.bootstrap import difference, interval, statistics_of
 from sixjars.evaluation.by_length import Bucket, edges_of, scores_by_length
@@ -11,7 +12,7 @@ from sixjars.evaluation.metrics import Interval, Metric
 from sixjars.evaluation.metrics.table import widened
 from sixjars.learning.checkpoints import read_cost
 from sixjars.runs.evaluate import JudgedRun
-from sixjars.runs.folder.run_folder import RunFolder
+from sixjars.runs.folder.run_folder import RunFolder, noted
 from sixjars_runtime.errors import RunError
 
 BUCKETS: Final = 5
@@ -110,3 +111,27 @@ class ScoredRun:
         return tuple(
             scores_by_length(outcomes, lengths, metric=metric, edges=edges, interval=between)
         )
+
+
+def seeds_of(runs: Sequence[RunFolder]) -> tuple[Seeds, ...]:
+    """The groups of runs of one recipe with several seeds, of the same rows and first weights."""
+    groups: dict[str, list[int]] = {}
+    for row, run in enumerate(runs):
+        groups.setdefault(_without_seeds(run), []).append(row)
+    numbers = [run.recipe.learning.seed for run in runs]
+    groups_of_seeds = [
+        Seeds(tuple(rows), tuple(numbers[row] for row in rows)) for rows in groups.values()
+    ]
+    return tuple(group for group in groups_of_seeds if len({*group.seeds}) > 1)
+
+
+def _without_seeds(run: RunFolder) -> str:
+    """The common part of runs of one recipe: neither seeds nor the places of files."""
+    values = run.recipe.model_dump(mode="json")
+    values["learning"].pop("seed")
+    values["learning"].pop("loggers")
+    values["evaluation"]["search"].pop("seed")
+    # Files of the same name in two folders differ in their rows, which are compared.
+    values["data"].pop("folder")
+    learned = [noted(run.folder, fact) for fact in ("data", "from")]
+    return json.dumps([values, learned], sort_keys=True, default=str)

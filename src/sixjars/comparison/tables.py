@@ -88,15 +88,11 @@ def _markdown(comparison: Comparison) -> str:
         f"{comparison.title}.\n",
         _table(*comparison.table()),
         f"{legend()}\n",
+        "".join(f"- {sentence}\n" for sentence in comparison.findings()),
     ]
-    parts.append("".join(f"- {sentence}\n" for sentence in comparison.findings()))
     if comparison.baselines:
-        baselines = _table(*grid_of(comparison.baselines))
-        parts += [
-            "## Without a network, on the same examples\n",
-            baselines,
-            f"{comparison.beside()}\n",
-        ]
+        baselines = _table(*grid_of(comparison.baselines)), f"{comparison.beside()}\n"
+        parts += ["## Without a network, on the same examples\n", *baselines]
     if comparison.by:
         parts += [
             f"## {comparison.metric} by the {comparison.by}\n",
@@ -105,8 +101,7 @@ def _markdown(comparison: Comparison) -> str:
         ]
     parts += ["## Examples where they differ most\n"] if comparison.differing else []
     for example in comparison.differing:
-        lines = [f"    {line}\n" for line in example_lines(example, comparison)]
-        parts.append("".join(lines))
+        parts.append("".join(f"    {line}\n" for line in example_lines(example, comparison)))
     return "\n".join(part for part in parts if part.strip())
 
 

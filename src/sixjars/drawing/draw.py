@@ -1,6 +1,7 @@
 """An image file of attention weights, of the kind that fits the source positions."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unicodedata import category
@@ -11,8 +12,7 @@ from sixjars.drawing.matplotlib.heatmap import heat_map
 from sixjars.drawing.matplotlib.image import draw_overlay
 from sixjars.drawing.matplotlib.lines import draw_lines
 from sixjars.drawing.matplotlib.tour import draw_tour
-from sixjars.drawing.tours import tour_title
-from sixjars.drawing.view import TURNS, View, probability_of, view_of
+from sixjars.drawing.view import TURNS, View, view_of
 from sixjars.drawing.view_names import chosen_view
 
 WORDS_OF_NAME, LONGEST_NAME = 3, 60
@@ -33,8 +33,7 @@ def draw(path: str | Path, predictor: Any, prediction: Any) -> None:
 
 def draw_view(path: str | Path, view: View, name: str | None = None) -> None:
     """Draw the best output of a view to a file (.png, .svg, .pdf), as named or as it fits."""
-    title = f"{view.short} → {view.outputs[0].text}{view.over}"
-    IMAGES[chosen_view(view, name)](Path(path), view, title)
+    IMAGES[chosen_view(view, name)](Path(path), view)
 
 
 def image_name(number: int, predictor: Any, prediction: Any, *, rank: int | None = None) -> str:
@@ -54,58 +53,20 @@ def image_name(number: int, predictor: Any, prediction: Any, *, rank: int | None
     return "-".join(part for part in parts if part) + ".png"
 
 
-def _heat_map(path: Path, view: View, title: str) -> None:
+def _heat_map(path: Path, view: View) -> None:
     output = view.outputs[0]
     note = TURNS if view.has_turns else ""
     tokens: dict[str, Sequence[str]] = {"source": view.names, "target": output.tokens}
-    heat_map(path, output.weights, title=title, note=note, segments=view.segments, **tokens)
+    heat_map(path, output.weights, title=view.title, note=note, segments=view.segments, **tokens)
 
 
-def _lines(path: Path, view: View, title: str) -> None:
-    output = view.outputs[0]
-    draw_lines(path, output.weights, source=view.names, target=output.tokens, title=title)
-
-
-def _copying(path: Path, view: View, title: str) -> None:
-    output = view.outputs[0]
-    tokens = {"source": view.names, "target": output.tokens}
-    draw_lines(path, output.weights, copied=output.copied, title=title, **tokens)
-
-
-def _document(path: Path, view: View, title: str) -> None:
-    """The text with its attention weights, averaged over the output tokens."""
-    output = view.outputs[0]
-    segments = view.segments or (0,) * len(view.source)
-    title = f"{output.text} ({probability_of(view.alone(0))}) ← {view.short}{view.over}"
-    draw_document(path, words=view.source, segments=segments, weights=output.mean, title=title)
-
-
-def _image(path: Path, view: View, title: str) -> None:
-    (image, box) = view.backdrop
-    output = view.outputs[0]
-    height, width = view.layout.shape
-    place = {"grid": (height, width), "box": box}
-    draw_overlay(path, image, output.weights, tokens=output.tokens, title=title, **place)
-
-
-def _frames(path: Path, view: View, title: str) -> None:
-    output = view.outputs[0]
-    draw_frames(path, view.backdrop, output.weights, tokens=output.tokens, title=title)
-
-
-def _tour(path: Path, view: View, title: str) -> None:
-    points, output = view.backdrop, view.outputs[0]
-    title = tour_title(points, output.order)
-    draw_tour(path, points=points, order=output.order, title=title, weights=output.weights)
-
-
-IMAGES: Mapping[str, Callable[[Path, View, str], None]] = {
+IMAGES: Mapping[str, Callable[[Path, View], None]] = {
     "heatmap": _heat_map,
-    "lines": _lines,
-    "document": _document,
-    "image": _image,
-    "frames": _frames,
-    "tour": _tour,
-    "copying": _copying,
+    "lines": draw_lines,
+    "document": draw_document,
+    "image": draw_overlay,
+    "frames": draw_frames,
+    "tour": draw_tour,
+    "copying": partial(draw_lines, copying=True),
 }
 """The functions by the name of the view."""

@@ -94,15 +94,13 @@ def _lines(view: View, width: int) -> Iterator[Table]:
     table = _listing()
     for token, row in zip(output.tokens, output.weights, strict=True):
         best = sorted(range(len(names)), key=lambda at: -row[at])[:4]
-        words = [f"{_which(names, at)} {row[at]:.2f}" for at in best if row[at] >= LEAST]
+        words = []
+        for at in (at for at in best if row[at] >= LEAST):
+            number = f" (word {at + 1})" if names.count(names[at]) > 1 else ""
+            words.append(f"{names[at]}{number} {row[at]:.2f}")
         listed = Text("  ".join(words) or f"each below {LEAST:.2f}")
         table.add_row(Text(shortened(token, LONGEST)), Text("→"), listed)
     yield table
-
-
-def _which(names: Sequence[str], at: int) -> str:
-    """The word at a position; one that comes more than once has its number."""
-    return f"{names[at]} (word {at + 1})" if names.count(names[at]) > 1 else names[at]
 
 
 def _copying(view: View, width: int) -> Iterator[Table]:

@@ -142,6 +142,11 @@ class View:
         return f" (attention over {self.attended})" if self.attended else ""
 
     @property
+    def title(self) -> str:
+        """The input and its best output."""
+        return f"{self.short} → {self.outputs[0].text}{self.over}"
+
+    @property
     def short(self) -> str:
         """The same on one line, cut where it is long."""
         return cut(self.given, LONGEST)
@@ -238,7 +243,6 @@ def _groups(words: Sequence[int], segments: Sequence[int]) -> list[list[int]]:
 
 
 def _word(pieces: Sequence[str]) -> str:
-    """Pieces as a word, without the marks of a tokenizer."""
     plain = []
     for piece in pieces:
         mark = next((mark for mark in MARKS if piece.startswith(mark) and piece != mark), "")

@@ -44,8 +44,6 @@ class _EncoderGraph:
 
 @final
 class _EncoderGraphs:
-    """The graphs of one network."""
-
     def __init__(self) -> None:
         self.lock = Lock()  # of all: they share their memory
         self.pool = torch.cuda.graph_pool_handle()

@@ -184,9 +184,8 @@ def falls_of(network: Network, dataset: Dataset, row: int) -> list[float]:
     The sum over all tokens: what a position did for the output, by attention or otherwise.
     """
     batches = dataset.batches()
-    target = batches.collate(torch.tensor([row])).target
     tokens = dataset.fields.inputs[network.encoder.positions_of()].holds == "tokens"
-    copies = ForcedCopies(network, batches, row, target.values[target.mask].tolist(), tokens=tokens)
+    copies = ForcedCopies(network, batches, row, _reference(batches, row), tokens=tokens)
     return copies.falls().sum(0).tolist()
 
 
@@ -200,8 +199,7 @@ def checked_examples(
 ) -> Iterator[CheckedExample]:
     """Check rows, so many `examples` at a time; without `search`, of their references."""
     batches = dataset.batches()
-    name = network.encoder.positions_of()
-    tokens = dataset.fields.inputs[name].holds == "tokens"
+    tokens = dataset.fields.inputs[network.encoder.positions_of()].holds == "tokens"
     for block in (rows[at : at + examples] for at in range(0, len(rows), examples)):
         outputs = dict(_outputs(network, batches, block, search))
         for row in block:
@@ -215,14 +213,17 @@ def checked_examples(
             yield CheckedExample(by_erasure, by_gradient)
 
 
+def _reference(batches: Batches, row: int) -> list[int]:
+    target = batches.collate(torch.tensor([row])).target
+    return [int(token) for token in target.values[target.mask]]
+
+
 def _outputs(
     network: Network, batches: Batches, rows: Sequence[int], search: SearchSettings | None
 ) -> Iterator[tuple[int, list[int]]]:
     """The ids of the output of each row, `<stop>` included where it was reached."""
     if search is None:
-        for row in rows:
-            target = batches.collate(torch.tensor([row])).target
-            yield row, target.values[target.mask].tolist()
+        yield from ((row, _reference(batches, row)) for row in rows)
         return
     for batch, encoded in encoded_batches(network, batches, examples=len(rows), rows=rows):
         numbers = batch.numbers.tolist()

@@ -102,7 +102,6 @@ def number(value: float) -> str:
 
 
 def _rules(axis: Axis) -> list[tuple[float, str]]:
-    """The place and the text of each round number of an axis."""
     return [(axis.place(value), number(value)) for value in ticks(axis.low, axis.high)]
 
 

@@ -105,7 +105,6 @@ def chosen_rows(
 
 
 def _first(order: Sequence[int], inputs: Sequence[Hashable]) -> list[int]:
-    """The first example with each input."""
     places: dict[Hashable, int] = {}
     for at in order:
         places.setdefault(inputs[at], at)

@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sixjars.drawing.html.assets import static
-from sixjars.drawing.html.images import photo_uri
 from sixjars.drawing.html.pages import page, render
-from sixjars.drawing.html.views import fragment
+from sixjars.drawing.html.views import fragment, photo_uri
 from sixjars.drawing.view import View, cut
 from sixjars.drawing.view_names import fitting_views, usual_view
 from sixjars.reports import charts, tables
@@ -42,10 +41,12 @@ WIDEST = 24
 
 def report_page(report: Report) -> str:
     """The whole document."""
+    first, interval = report.own_scores[0], report.scores[0][1]
+    known = "" if interval is None else between(interval)
     values: dict[str, Any] = {
         "report": report,
         "sections": SECTIONS,
-        "first": _first_score(report),
+        "first": {"name": first.name, "value": shown_number(first.value), "interval": known},
         "jars": _jars(report.explanation.sections),
         "examples": _examples(report.shown, report.ranked_by),
         "map": None,
@@ -70,14 +71,6 @@ def report_page(report: Report) -> str:
     body = render("report.html", values, package="sixjars.reports")
     style, script = static("reports", "report.css"), static("reports", "report.js")
     return page([body], title=report.title, style=style, script=script)
-
-
-def _first_score(report: Report) -> dict[str, str]:
-    """The first score, with its interval where it has one."""
-    interval = report.scores[0][1]
-    score = report.own_scores[0]
-    known = "" if interval is None else between(interval)
-    return {"name": score.name, "value": shown_number(score.value), "interval": known}
 
 
 def _jars(sections: Sequence[ExplainedSection]) -> dict[str, list[dict[str, Any]]]:
@@ -125,17 +118,13 @@ def _attention(view: View | None, key: str) -> dict[str, Any]:
     """The HTML of all outputs, of the best one, or of none, by its size."""
     if view is None:
         return {"view": "", "has_best_alone": False, "too_large": None}
-    name = _view_name(view)
+    name = usual_view(view)
+    # of a heat map wider than the page one sees a part
+    is_wide = name == "heatmap" and len(view.names) > WIDEST
+    name = "document" if is_wide and "document" in fitting_views(view) else name
     for part in (view, view.alone(0)):
         html = fragment(part, name, key=key)
         if len(html.encode()) <= LARGEST:
             return {"view": html, "has_best_alone": part is not view, "too_large": None}
     size = len(view.outputs[0].weights), len(view.names)
     return {"view": "", "has_best_alone": False, "too_large": size}
-
-
-def _view_name(view: View) -> str:
-    """The usual view, unless that is a heat map wider than the page, of which one sees a part."""
-    name = usual_view(view)
-    is_wide = name == "heatmap" and len(view.names) > WIDEST
-    return "document" if is_wide and "document" in fitting_views(view) else name

@@ -115,11 +115,10 @@ def report(  # noqa: PLR0913 - the options of one report
             beside = baselines_beside(run, judged, metrics, reporter)
         values = replace(values, baselines=beside, held_out=held_out)
         sentence = sentence_of(beside, values.own_scores, run.recipe, trend_of(run))
-        values = replace(values, beside=sentence)
     finally:
         reporter.end()
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(report_page(values), encoding="utf-8")
+    path.write_text(report_page(replace(values, beside=sentence)), encoding="utf-8")
     return path
 
 
@@ -146,8 +145,6 @@ def _judged(
 @final
 @dataclass(frozen=True)
 class _Gathering:
-    """A judged run, of which the values of a report are made."""
-
     run: RunFolder
     judged: JudgedRun
     metrics: Sequence[Metric]
@@ -159,9 +156,8 @@ class _Gathering:
         evaluation = evaluation_of(judged.judged, self.metrics, judged.dataset)
         ranking = ranking_of(judged, self.metrics)
         lengths, unit = lengths_of(judged)
-        examples = []
-        for at, length in enumerate(lengths):
-            examples.append(example_of(judged, at, ranking.value(at), length))
+        places = enumerate(lengths)
+        examples = [example_of(judged, at, ranking.value(at), length) for at, length in places]
         keys = [ranking.key(at) for at in range(len(examples))]
         packages, components = run.outside.packages, run.outside.components
         explanation = explain(run.folder, allow=packages, components=components)
@@ -253,7 +249,6 @@ class _Gathering:
         return SummaryScatter(*plane, neighbours_of(vectors_ND), shown, lower, labels)
 
     def _summaries(self, rows: Sequence[int]) -> NDArray[np.float64]:
-        """The summary vector of each row."""
         summaries: dict[int, NDArray[np.float64]] = {}
         network = self.judged.network
         batches = self.judged.dataset.batches()
@@ -334,6 +329,5 @@ def _rows(splits: Splits) -> Iterator[str]:
 
 
 def _counted(count: int, row: str, end: str) -> str:
-    """A sentence about the end of so many rows."""
     rows = f"No {row}" if not count else number_of(count, row)
     return f"{rows} {'was' if count < 2 else 'were'} {end}."

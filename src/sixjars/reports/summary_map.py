@@ -5,8 +5,7 @@ Dims: N examples, D features of a vector.
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,80 +65,59 @@ def neighbours_of(vectors_ND: NDArray[np.float64]) -> list[list[tuple[int, float
     return neighbours
 
 
-@final
-@dataclass(frozen=True)
-class Scale:
-    """A value of each example, by which the points may be coloured."""
-
-    name: str
-    values: Sequence[float | None]
-    is_reversed: bool = False
-    """Whether lower values are better; the best has the same colour everywhere."""
-
-    @property
-    def known(self) -> list[float]:
-        """The values of the examples that have one."""
-        return [value for value in self.values if value is not None]
-
-    @property
-    def ends(self) -> list[str]:
-        """The numbers on the left and on the right of the legend."""
-        numbers = [shown_number(float(end)) for end in (min(self.known), max(self.known))]
-        return numbers[::-1] if self.is_reversed else numbers
-
-    @property
-    def shares(self) -> list[float]:
-        """The values from 0 to 1; an unknown one is the lowest."""
-        known = self.known or [0.0]
-        axis = Axis(min(known), max(known), 0.0, 1.0)
-        shares = [0.0 if value is None else axis.place(value) for value in self.values]
-        return [1.0 - share for share in shares] if self.is_reversed else shares
-
-
 def map_values(summary: SummaryScatter, ranked_by: str) -> dict[str, Any]:
     """The points of the map, what they may be coloured by, where that differs, and their table."""
-    lengths = Scale("length of the input", [example.length for example in summary.examples])
-    scores = Scale(ranked_by, [example.score for example in summary.examples], summary.lower)
-    scales = {"length": lengths, "score": scores}
-    scales = {name: scale for name, scale in scales.items() if len(set(scale.known)) > 1}
-    colours = {"class": "class"} if len(set(summary.labels)) > 1 else {}
-    frequent = [label for label, _ in Counter(summary.labels).most_common(COLORS)]
+    examples, labels = summary.examples, summary.labels
+    lengths, of_lengths = scaled([example.length for example in examples])
+    scores, of_scores = scaled([example.score for example in examples], is_reversed=summary.lower)
+    scales = {"length": ("length of the input", of_lengths), "score": (ranked_by, of_scores)}
+    scales = {name: scale for name, scale in scales.items() if scale[1]}
+    colours = {"class": "class"} if len(set(labels)) > 1 else {}
+    frequent = [label for label, _ in Counter(labels).most_common(COLORS)]
     classes = list(enumerate(frequent))
-    if len(set(summary.labels)) > COLORS:
+    if len(set(labels)) > COLORS:
         classes.append((COLORS, "others"))
+    styles = [f"--l:{x:.2f};--s:{y:.2f}" for x, y in zip(lengths, scores, strict=True)]
+    for at, label in enumerate(labels):
+        color = frequent.index(label) if label in frequent else COLORS
+        styles[at] += f";--k:var(--k{color})"
     # points that lie so close cover each other
     places = np.unique(np.round(summary.spots / np.ptp(summary.spots), 4), axis=0)
     across, upwards = (f"{share:.0%}" for share in summary.shares)
     return {
         "across": across,
         "upwards": upwards,
-        "count": len(summary.examples),
+        "count": len(examples),
         "places": len(places),
-        "colours": colours | {name: scale.name for name, scale in scales.items()},
+        "colours": colours | {name: text for name, (text, _) in scales.items()},
         "classes": classes,
-        "ramps": {name: scale.ends for name, scale in scales.items()},
+        "ramps": {name: ends for name, (_, ends) in scales.items()},
         "width": WIDTH,
         "height": HEIGHT,
-        "dots": _dots(summary, lengths.shares, scores.shares, frequent),
+        "dots": [(*spot, style) for spot, style in zip(_spots(summary), styles, strict=True)],
         "table": map_table(summary, ranked_by),
     }
 
 
-def _dots(
-    summary: SummaryScatter,
-    lengths: Sequence[float],
-    scores: Sequence[float],
-    frequent: Sequence[str],
-) -> list[tuple[float, float, str]]:
-    """The place and the style of each point: its length and score from 0 to 1, and its class."""
+def scaled(
+    values: Sequence[float | None], *, is_reversed: bool = False
+) -> tuple[list[float], list[str]]:
+    """Values from 0 to 1, and the numbers at both ends of the legend; none where all are the same.
+
+    An unknown value is the lowest. Where lower ones are better, the order is reversed: the best has
+    the same colour everywhere.
+    """
+    known = [value for value in values if value is not None]
+    axis = Axis(min(known, default=0.0), max(known, default=0.0), 0.0, 1.0)
+    shares = [0.0 if value is None else axis.place(value) for value in values]
+    ends = [shown_number(float(end)) for end in (axis.low, axis.high)]
+    if is_reversed:
+        shares, ends = [1.0 - share for share in shares], ends[::-1]
+    return shares, ends if len(set(known)) > 1 else []
+
+
+def _spots(summary: SummaryScatter) -> list[tuple[float, float]]:
     low, high = summary.spots.min(0).tolist(), summary.spots.max(0).tolist()
     across = Axis(low[0], high[0], MARGIN, WIDTH - MARGIN)
     up = Axis(low[1], high[1], HEIGHT - 0.75 * MARGIN, 0.75 * MARGIN)
-    dots = []
-    for at, (x, y) in enumerate(summary.spots.tolist()):
-        style = f"--l:{lengths[at]:.2f};--s:{scores[at]:.2f}"
-        if summary.labels:
-            label = summary.labels[at]
-            style += f";--k:var(--k{frequent.index(label) if label in frequent else COLORS})"
-        dots.append((across.place(x), up.place(y), style))
-    return dots
+    return [(across.place(x), up.place(y)) for x, y in summary.spots.tolist()]

@@ -173,7 +173,6 @@ class Tuning:
 
 
 def _plain(value: Any) -> Any:
-    """A value for a cell."""
     if value is None:
         return ""
     return value if isinstance(value, str | int | float) else json.dumps(value)

@@ -175,14 +175,6 @@ def check_installed() -> None:
         raise MissingExtra("optuna", "tune") from None
 
 
-def check_counts(**counts: int) -> None:
-    """Refuse numbers of things to do that are below 1."""
-    wrong = {name: count for name, count in counts.items() if count < 1}
-    faults = [f"{name} must be 1 or more, but is {count}." for name, count in wrong.items()]
-    if faults:
-        raise RecipeError(faults, WHERE)
-
-
 def _decides(key: str) -> bool:
     """Whether a key, or one below it, decides which rows are scored, or by what."""
     section, *below = key.split(".")
@@ -250,7 +242,6 @@ def _plain(value: Any) -> Any:
 
 
 def _single(key: str, value: Any) -> Any:
-    """One value, if a recipe can hold it."""
     try:
         json.dumps(value)
     except (TypeError, ValueError):
@@ -280,7 +271,6 @@ def _choices(key: str, values: list[Any]) -> Any:
 
 
 def _range(key: str, name: str, inside: str) -> "BaseDistribution":
-    """A range, from the text between its parentheses."""
     if name in _CHOOSERS:
         raise _fault(f"{key}: write choices as a list: '{key}=[{inside.strip()}]'.")
     if name not in RANGES:

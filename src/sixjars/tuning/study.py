@@ -8,7 +8,7 @@ https://doi.org/10.1145/3097983.3098043).
 
 import json
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -70,14 +70,6 @@ def is_begun(folder: Path) -> bool:
     return (folder / FILE).is_file()
 
 
-def check_unused(folder: Path, names: Iterable[str]) -> None:
-    """Refuse a folder without a search that has files which a search would write over."""
-    for name in names:
-        if (folder / name).exists():
-            there = f"{folder / name} is there already, and not of a search"
-            raise RunError(f"{there}; choose another folder with --out.")
-
-
 @final
 class Study:
     """The trials of a search, which several threads may ask for."""
@@ -104,6 +96,8 @@ class Study:
 
     def ask(self) -> Trial | None:
         """The next trial; None when there are enough."""
+        from optuna.samplers import TPESampler
+
         with self._alone():
             begun = [
                 trial
@@ -115,7 +109,9 @@ class Study:
             if number is None:
                 return None
             place = self._place(number)
-            self.study.sampler = _sampler(self.aim.seed, number)
+            # of its number alone, and so not of a stop before it
+            state = np.random.SeedSequence([self.aim.seed, number]).generate_state(1)
+            self.study.sampler = TPESampler(seed=int(state[0]))
             tried = {json.dumps(self.space.values(trial.params)) for trial in begun}
             recorded = self._drawn(number, tried)
             recorded.set_user_attr("number", number)
@@ -197,7 +193,6 @@ class Study:
 
 
 def _opened(folder: Path, aim: StudyPurpose, trials: int) -> "optuna.Study":
-    """The study of a folder, begun where there is none."""
     import optuna
     from optuna.storages import JournalStorage
     from optuna.storages.journal import JournalFileBackend
@@ -234,20 +229,12 @@ def _mend(path: Path) -> None:
 
 
 def _check_same(study: "optuna.Study", aim: StudyPurpose, folder: Path) -> None:
-    """Refuse to go on with another recipe, space, metric, seed or start."""
     before, now = study.user_attrs["aim"], json.loads(json.dumps(asdict(aim)))
     changed = [name for name in now if before.get(name) != now[name]]
     if changed:
         other = " and ".join("--from" if name == "start" else name for name in changed)
         remedy = "resume with the same, or choose another --out."
         raise RunError(f"{folder} holds a search with another {other}; {remedy}")
-
-
-def _sampler(seed: int, number: int) -> "optuna.samplers.BaseSampler":
-    """A sampler for one trial, which depends on its number, and so not on a stop before it."""
-    from optuna.samplers import TPESampler
-
-    return TPESampler(seed=int(np.random.SeedSequence([seed, number]).generate_state(1)[0]))
 
 
 @contextmanager

@@ -164,7 +164,6 @@ def ended(train: Callable[[], None], epochs: Callable[[], float]) -> TrialEnd:
 
 
 def _sweep(folder: Path, kept: Iterable[str]) -> None:
-    """Remove all other files and folders."""
     for path in folder.iterdir() if folder.is_dir() else ():
         if path.is_dir():
             shutil.rmtree(path, ignore_errors=True)

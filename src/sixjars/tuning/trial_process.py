@@ -139,8 +139,6 @@ def _say(stream: IO[str], event: Mapping[str, Any]) -> None:
 
 @final
 class _NotePasser(Reporter):
-    """Passes on notes on the data."""
-
     def __init__(self, results: IO[str]) -> None:
         self.results = results
 

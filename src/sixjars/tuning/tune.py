@@ -34,7 +34,6 @@ from sixjars.tuning.search_space import (
     WHERE,
     SearchSpace,
     SpaceLike,
-    check_counts,
     overrides_of,
     space_of,
 )
@@ -45,7 +44,6 @@ from sixjars.tuning.study import (
     StudyPurpose,
     Trial,
     alone,
-    check_unused,
     is_begun,
 )
 from sixjars.tuning.trial import KeepGoing, TrialEnd, TrialObjects, TrialSettings, try_order
@@ -101,7 +99,11 @@ def tune(  # noqa: PLR0913 - the options of a search, and those of its trainings
     """
     outside = AllowedCode(tuple(allow), tuple(components))
     tables = tables_of(data, SPLITS)
-    check_counts(trials=trials, jobs=jobs)
+    counts = {"trials": trials, "jobs": jobs}
+    few = {name: count for name, count in counts.items() if count < 1}
+    if few:
+        faults = [f"{name} must be 1 or more, but is {count}." for name, count in few.items()]
+        raise RecipeError(faults, WHERE)
     if jobs > 1 and (tables or outside.components):
         raise RecipeError([STAYS_HERE], WHERE)
     usual = default_folder(recipe)
@@ -131,26 +133,23 @@ def _checked(plan: "TuningPlan", space: SearchSpace, *, seed: int, resume: bool)
     if is_begun(folder) and not resume:
         remedy = "go on with --resume, or choose another folder with --out."
         raise RunError(f"{folder} holds a search already; {remedy}")
-    if not is_begun(folder):
-        check_unused(folder, (TRIALS_FOLDER, *WRITTEN))
+    for path in (folder / name for name in (TRIALS_FOLDER, *WRITTEN)):
+        if not is_begun(folder) and path.exists():
+            there = f"{path} is there already, and not of a search"
+            raise RunError(f"{there}; choose another folder with --out.")
     check_values(plan, space)
-    aim = _aim(base, space, seed, plan.outside)
-    return replace(aim, start=None if plan.start is None else fingerprint(plan.start))
-
-
-def _aim(base: Recipe, space: SearchSpace, seed: int, outside: AllowedCode) -> StudyPurpose:
-    """The aim of a search: its metric must compare trials."""
     if base.learning.folds is not None:
         fault = "a search scores one validation set; remove it, or say learning.folds=null."
         raise RecipeError([f"learning.folds: {fault}"])
-    metric, better = chosen_by(base, outside)
+    metric, better = chosen_by(base, plan.outside)
     output = f"data.{TASKS[base.task].output.name}."
     counted = next((key for key in space.distributions if key.startswith(output)), None)
     if counted is not None and metric in OF_A_TOKEN:
         changes = f"{counted} changes the tokens that {metric} is the mean of"
         fault = f"{changes}; choose another metric: learning.metric=NAME."
         raise RecipeError([fault], WHERE)
-    return StudyPurpose(base.to_yaml(), space.texts(), metric, better, seed)
+    start = None if plan.start is None else fingerprint(plan.start)
+    return StudyPurpose(base.to_yaml(), space.texts(), metric, better, seed, start)
 
 
 @final
@@ -304,7 +303,6 @@ class TrialLoop:
         return try_it(order, partial(self.study.report, trial))
 
     def _write(self, row: Mapping[str, Any]) -> None:
-        """Write and report a trial that has ended."""
         with self.lock:
             self.made += 1
             result = self.result()

@@ -43,7 +43,9 @@ def draw_by_length(
     axes.set_xlabel(by)
     axes.set_ylabel(metric.replace("_", " "))
     axes.set_ylim(bottom=0.0)
-    _plain(axes)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    quiet_grid(axes)
+    axes.legend(frameon=False, fontsize=SMALL + 1)
     save(figure, path, title)
 
 
@@ -75,10 +77,3 @@ def _count(axes: Axes, buckets: Sequence[Bucket]) -> None:
         where = (bucket.place, 1.01 + 0.04 * height)
         text = axes.text(*where, f"n = {bucket.count:,}", transform=axes.get_xaxis_transform())
         text.set(ha="center", va="bottom", fontsize=SMALL, color=GREY)
-
-
-def _plain(axes: Axes) -> None:
-    """Whole numbers below, a quiet grid, and the names of the lines."""
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    quiet_grid(axes)
-    axes.legend(frameon=False, fontsize=SMALL + 1)

@@ -6,7 +6,7 @@ Figure 5 of Yang et al. (2016), Hierarchical Attention Networks for Document Cla
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from itertools import groupby, pairwise
+from itertools import groupby, islice, pairwise
 from pathlib import Path
 from typing import Any, final
 
@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
 from sixjars.drawing.matplotlib.figure import GREY, fit, saved_page, small_text, widths_of
-from sixjars.drawing.view import TURNS
+from sixjars.drawing.view import TURNS, View, probability_of
 from sixjars.drawing.weights import ink, percent
 from sixjars_runtime.errors import ShapeError
 from sixjars_runtime.text.segments import OTHER, OWN
@@ -44,8 +44,6 @@ Line = list[tuple[int, float, float]]
 @final
 @dataclass(frozen=True)
 class _Sentence:
-    """One sentence of a document."""
-
     number: int
     words: tuple[str, ...]
     weight: float
@@ -59,24 +57,19 @@ Block = tuple[bool, list[_Sentence]]
 """One sentence that is shown (True), or the sentences that are left out between two of those."""
 
 
-def draw_document(
-    path: Path,
-    *,
-    words: Sequence[str],
-    segments: Sequence[int],
-    weights: Sequence[float],
-    title: str = "",
-) -> None:
+def draw_document(path: Path, view: View) -> None:
     """A block for each sentence: its number, its weight p_s as a shaded cell, and its shaded words.
 
-    `segments` has the sentence of each word, counted from 0; `weights` are over the words of the
-    whole document. A word is as dark as √p_s · p_w beside the largest of the document, where p_w =
-    weight / p_s is its share of its sentence (Yang et al. 2016, section 3.4): so a large weight in
-    a light sentence is seen, but less than one in a heavy one. One sentence alone has neither
-    number nor weight.
+    A word is as dark as √p_s · p_w beside the largest of the document, where p_w = weight / p_s is
+    its share of its sentence (Yang et al. 2016, section 3.4): so a large weight in a light sentence
+    is seen, but less than one in a heavy one. One sentence alone has neither number nor weight.
+    Weights are averaged over the output tokens.
     """
+    output = view.outputs[0]
+    title = f"{output.text} ({probability_of(view.alone(0))}) ← {view.short}{view.over}"
+    segments = view.segments or (0,) * len(view.source)
     left = 0.0 if len(set(segments)) == 1 else LEFT
-    sentences = _sentences(words, segments, weights, left)
+    sentences = _sentences(view, segments, left)
     blocks = _chosen(sentences)
     peak = max((sentence.weight for sentence in sentences), default=0.0) or 1.0
     word_weights = (weight for sentence in sentences for weight in sentence.word_weights)
@@ -97,10 +90,9 @@ def draw_document(
             top += _height(block)
 
 
-def _sentences(
-    words: Sequence[str], segments: Sequence[int], weights: Sequence[float], left: float
-) -> list[_Sentence]:
-    """The document split into sentences, with their weights and lines."""
+def _sentences(view: View, segments: Sequence[int], left: float) -> list[_Sentence]:
+    words, output = view.source, view.outputs[0]
+    weights = output.mean
     if not len(words) == len(segments) == len(weights):
         raise ShapeError(
             f"each word has a sentence and a weight, but there are {len(words)} words, "
@@ -112,15 +104,13 @@ def _sentences(
                 f"sentences come one after the other, but {after} comes after {before}."
             )
     widths = widths_of(words, LETTERS)
+    left_words = iter(words)
     sentences = []
-    for segment, group in groupby(range(len(words)), key=segments.__getitem__):
-        positions = list(group)
-        weight = math.fsum(weights[at] for at in positions)
-        root = math.sqrt(weight) if weight > 0 else math.inf  # α / √p_s = √p_s · α / p_s
-        shares = tuple(weights[at] / root for at in positions)
-        tokens = tuple(words[at] for at in positions)
+    for number, sentence in zip(dict.fromkeys(segments), view.sentences(output), strict=True):
+        tokens = tuple(islice(left_words, len(sentence.shares)))
         lines = _lines([min(widths[word], WIDTH) for word in tokens], left)
-        sentences.append(_Sentence(segment + 1, tokens, weight, shares, lines))
+        row = _Sentence(number + 1, tokens, sentence.weight, tuple(sentence.depths), lines)
+        sentences.append(row)
     return sentences
 
 
@@ -185,7 +175,6 @@ def _caption(sentences: Sequence[_Sentence], blocks: Sequence[Block]) -> str:
 
 
 def _weigh(page: Axes, sentence: _Sentence, top: float, peak: float) -> None:
-    """Draw the number of a sentence, and its weight."""
     middle = top + LINE / 2
     height = LINE * len(sentence.lines)
     small_text(page, NUMBER - 0.08, middle, str(sentence.number), ha="right", va="center")

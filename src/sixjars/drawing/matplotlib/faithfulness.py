@@ -34,13 +34,9 @@ def draw_faithfulness(
     panels[0].set_ylabel("share of the examples")
     handles, labels = panels[0].get_legend_handles_labels()
     notes = "\n".join(even_lines(caption, int(figure.get_figwidth() * 15)))
-    look: dict[str, Any] = {
-        "ncols": 4,
-        "frameon": False,
-        "fontsize": SMALL + 1,
-        "title_fontsize": SMALL,
-    }
-    key = figure.legend(handles, labels, loc="outside lower center", title=notes, **look)
+    look: dict[str, Any] = {"ncols": 4, "frameon": False, "loc": "outside lower center"}
+    sizes: dict[str, Any] = {"fontsize": SMALL + 1, "title_fontsize": SMALL}
+    key = figure.legend(handles, labels, title=notes, **look, **sizes)
     key.get_title().set(color=GREY, multialignment="center")
     save(figure, path, title)
 

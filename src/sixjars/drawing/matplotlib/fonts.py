@@ -7,11 +7,13 @@ and Arabic join as they should.
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache
 from typing import Final
 
 from matplotlib import font_manager
+
+from sixjars.progress import listed
 
 FIRST: Final = "DejaVu Sans"
 """The font that is always there."""
@@ -34,7 +36,6 @@ Numbers = dict[str, int]
 
 @cache
 def _letters(file: str) -> frozenset[int]:
-    """The characters that a font file has."""
     try:
         return frozenset(font_manager.get_font(file).get_charmap())
     except (OSError, RuntimeError):  # a damaged font, or a kind that matplotlib cannot read
@@ -112,21 +113,18 @@ def spelled(word: str) -> str:
     >>> spelled("नम"), spelled("你"), spelled("<unk:🎉>")
     ('Devanagari na-ma', 'U+4F60', '<unk:-party popper->')
     """
-    names = list[str]()
-    last = ""
+    names, last = list[str](), ""
     for letter in re.findall(r"[\x00-\x7f]+|.", word):
-        name, script = (
-            ("", "") if letter.isascii() else (unicodedata.name(letter, ""), _script(letter))
-        )
+        script = ""
         if letter.isascii():
             names.append(letter)
-        elif not name or name.startswith("CJK"):
-            names.append(f"U+{ord(letter):04X}")
-        else:
+        elif (name := unicodedata.name(letter, "")) and not name.startswith("CJK"):
+            script = _script(letter)
             short = re.sub(r"^.*(LETTER|SIGN|SYLLABLE|DIGIT|MARK) ", "", name).lower()
-            names.append(
-                short if script in (last, "CJK", "EMOJI") else f"{script.title()} {short}".strip()
-            )
+            known = script in (last, "CJK", "EMOJI")
+            names.append(short if known else f"{script.title()} {short}".strip())
+        else:
+            names.append(f"U+{ord(letter):04X}")
         last = script
     return "-".join(names)
 
@@ -145,18 +143,10 @@ def missing_font(texts: Iterable[str]) -> str | None:
     >>> missing_font(["plain text", "é"])
     """
     left = fonts_for("".join(sorted(set("".join(texts)))))[1]
-    scripts = dict.fromkeys(_script(letter) for letter in sorted(left))
-    fonts = dict.fromkeys(_font(script) for script in scripts if script.isalpha())
+    scripts = [script for script in map(_script, sorted(left)) if script.isalpha()]
+    fonts = dict.fromkeys(SCRIPTS.get(name, f"Noto Sans {name.title()}") for name in scripts)
     if not left:
         return None
     if not fonts:
         return "No font on this machine has some of these characters."
-    return f"No font on this machine has these letters; install {_listed(list(fonts))} to see them."
-
-
-def _font(script: str) -> str:
-    return SCRIPTS.get(script, f"Noto Sans {script.title()}")
-
-
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    return f"No font on this machine has these letters; install {listed(list(fonts))} to see them."

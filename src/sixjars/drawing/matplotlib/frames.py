@@ -13,28 +13,23 @@ from numpy.typing import NDArray
 
 from sixjars.drawing.matplotlib.figure import fit, saved_page, small_text
 from sixjars.drawing.matplotlib.image import aspect_of, resized
-from sixjars.drawing.weights import Weights, checked, frame_groups, group_name, grouped
+from sixjars.drawing.view import View
+from sixjars.drawing.weights import checked, frame_groups, group_name, grouped
 from sixjars_runtime.errors import ShapeError
 
 GAP, LABEL = 0.06, 0.2
 """Inches between frames, and for the number above a frame."""
 
 
-def draw_frames(
-    path: Path,
-    frames: NDArray[np.uint8],
-    weights: Weights,
-    *,
-    tokens: Sequence[str],
-    title: str = "",
-) -> None:
+def draw_frames(path: Path, view: View) -> None:
     """Draw the frames (F, height, width, 3) in a row, and a row of bars for each output token.
 
     Of more than 16 frames, 16 are shown, evenly chosen, with the weights of neighbours added.
     """
+    frames, tokens = view.backdrop, view.outputs[0].tokens
     if frames.ndim != 4 or frames.shape[3] != 3 or not frames.size:
         raise ShapeError(f"frames must be (number, height, width, 3), but are {frames.shape}.")
-    weights_TF = checked(weights, len(tokens), len(frames), positions="frames")
+    weights_TF = checked(view.outputs[0].weights, len(tokens), len(frames), positions="frames")
     groups = frame_groups(len(frames))
     weights_TG = grouped(weights_TF, groups)
     peak = float(weights_TG.max(initial=0.0)) or 1.0
@@ -51,7 +46,7 @@ def draw_frames(
     lefts = [names + at * (wide + GAP) for at in range(len(groups))]
     ground = LABEL + round(wide / aspect, 2)
     size = lefts[-1] + wide, ground + row * len(tokens) + 0.12
-    with saved_page(path, *size, title=title, caption=caption) as page:
+    with saved_page(path, *size, title=view.title, caption=caption) as page:
         for left, group in zip(lefts, groups, strict=True):
             image = resized(frames[group[len(group) // 2]])
             page.imshow(image, extent=(left, left + wide, ground, LABEL), aspect="auto")

@@ -100,7 +100,6 @@ def _blocks(columns: int) -> list[range]:
 
 
 def _name_cells(axes: Axes, above: Sequence[str], beside: Sequence[str]) -> None:
-    """The names of columns and rows, and a quiet grid between the cells."""
     axes.set_xticks(range(len(above)), above, rotation=45, ha="left", rotation_mode="anchor")
     axes.set_yticks(range(len(beside)), beside)
     axes.tick_params(length=0)

@@ -4,7 +4,6 @@ Dims: H height and W width of the image in pixels, C colours, h rows and w colum
 N cells together, T output tokens.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, sqrt
 from pathlib import Path
@@ -14,9 +13,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
-from sixjars.drawing.light import DARK, WHOLE, Box, lightness
 from sixjars.drawing.matplotlib.figure import fit, saved_page, small_text, width_of
-from sixjars.drawing.weights import Weights, checked, percent
+from sixjars.drawing.view import View
+from sixjars.drawing.weights import DARK, WHOLE, Box, checked, lightness, percent
 from sixjars_runtime.errors import ShapeError
 
 GLOW = 0.15
@@ -31,23 +30,15 @@ GAP, LABEL = 0.16, 0.24
 """Inches between panels, and for the token above a panel."""
 
 
-def draw_overlay(
-    path: Path,
-    image: NDArray[np.uint8],
-    weights: Weights,
-    *,
-    grid: tuple[int, int],
-    tokens: Sequence[str],
-    box: Box = WHOLE,
-    title: str = "",
-) -> None:
+def draw_overlay(path: Path, view: View) -> None:
     """Draw the image (H, W, 3), then once for each output token, bright where it attends.
 
-    `weights` has a row for each token over the cells of `grid`, (rows, columns), in reading order.
-    The cells fill `box`, the square that was the network's input; outside it the image stays dark.
+    The cells fill the box that was the network's input; outside it the image stays dark.
     """
-    weights_TN = checked(weights, len(tokens), grid[0] * grid[1], positions="cells")
-    maps_Thw = weights_TN.reshape(len(tokens), *grid)
+    (image, box), (rows, columns) = view.backdrop, view.layout.shape
+    tokens = view.outputs[0].tokens
+    weights_TN = checked(view.outputs[0].weights, len(tokens), rows * columns, positions="cells")
+    maps_Thw = weights_TN.reshape(len(tokens), rows, columns)
     if image.ndim != 3 or image.shape[2] != 3 or not image.size:
         raise ShapeError(f"an image must be (height, width, 3), but is {image.shape}.")
     if box[0] >= box[2] or box[1] >= box[3]:
@@ -59,7 +50,7 @@ def draw_overlay(
     caption = CAPTION if tokens else "The output is empty."
     caption += " Dashed: the network's input." if cropped else ""
     panels = _Panels.of(len(tokens) + 1, aspect=aspect_of(image))
-    with saved_page(path, *panels.page, title=title, caption=caption) as page:
+    with saved_page(path, *panels.page, title=view.title, caption=caption) as page:
         panels.show(page, 0, image_HWC)
         if cropped:  # black and white dashes, which show on any image
             panels.outline(page, 0, box, color="black", linewidth=1.0)

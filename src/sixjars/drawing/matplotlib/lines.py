@@ -15,7 +15,8 @@ from matplotlib.path import Path as Curve
 from numpy.typing import NDArray
 
 from sixjars.drawing.matplotlib.figure import GREY, fit, saved_page, widths_of
-from sixjars.drawing.weights import LEAST, Weights, checked, copied_links
+from sixjars.drawing.view import View
+from sixjars.drawing.weights import LEAST, checked, copied_links
 from sixjars_runtime.errors import DataError
 
 LEAST_WIDE, WIDEST, BETWEEN, APART = 4.5, 13.0, 1.5, 0.16
@@ -28,27 +29,21 @@ BLUE, ORANGE = "#2171b5", "#b45309"
 Spot = tuple[float, float]
 
 
-def draw_lines(
-    path: Path,
-    weights: Weights,
-    *,
-    source: Sequence[str],
-    target: Sequence[str],
-    copied: Sequence[int | None] = (),
-    title: str = "",
-) -> None:
+def draw_lines(path: Path, view: View, *, copying: bool = False) -> None:
     """Draw the input above the output, or beside it where one is long, with lines for weights.
 
-    With `copied`, the position that each output token was copied from, only copies have lines.
+    With `copying`, only words that are copied have lines.
     """
-    weights_TS = checked(weights, len(target), len(source), positions="source tokens")
+    output, source = view.outputs[0], view.names
+    target, copied = output.tokens, output.copied if copying else ()
+    weights_TS = checked(output.weights, len(target), len(source), positions="source tokens")
     if not weights_TS.size:
         raise DataError("there are no attention weights to draw.")
     links_TS = _links(weights_TS, copied_links(source, target, copied)) if copied else weights_TS
     certain = [at is not None for at in copied] or [False] * len(target)
     places = _Places.of(source, target)
     caption = _caption(copied, across=places.across)
-    with saved_page(path, *places.size, title=title, caption=caption) as page:
+    with saved_page(path, *places.size, title=view.title, caption=caption) as page:
         links = [(links_TS[step, at], step, at) for step, at in np.argwhere(links_TS >= LEAST)]
         for weight, step, at in sorted(links):  # the thin ones first, below the others
             places.link(page, at, step, weight, ORANGE if certain[step] else BLUE)

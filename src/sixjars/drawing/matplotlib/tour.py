@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from sixjars.drawing.matplotlib.figure import GREY, figure_of, save
 from sixjars.drawing.matplotlib.heatmap import GRID, peak_of, show_cells
-from sixjars.drawing.tours import MOVED, Points, apart
-from sixjars.drawing.weights import Weights, checked, ink
+from sixjars.drawing.tours import MOVED, Points, apart, tour_title
+from sixjars.drawing.view import View
+from sixjars.drawing.weights import checked, ink
 from sixjars_runtime.errors import DataError
 
 PANEL = 5.4
@@ -28,16 +29,15 @@ MOST_NAMED, MOST_NUMBERS = 30, 12
 """Points with names beside the heat map, and with room for numbers in its cells."""
 
 
-def draw_tour(
-    path: Path, *, points: Points, order: Sequence[int], title: str = "", weights: Weights = ()
-) -> None:
-    """Draw points with the closed line through them in `order`, which may be a tour or a hull.
+def draw_tour(path: Path, view: View) -> None:
+    """Draw points with the closed line through them in the order of the output: a tour or a hull.
 
     Points of one coordinate are bars in that order, as for sorting. Points have the numbers of
-    their positions in the input, counted from 0 as in `order`. With `weights`, a row for each step
-    over the points, a heat map of the attention weights is beside it; the row of the step that
-    output `<stop>` may follow.
+    their positions in the input. A heat map of the attention weights is beside it, if there are
+    any; the row of the step that output `<stop>` may be the last one.
     """
+    points, output = view.backdrop, view.outputs[0]
+    order, weights = output.order, output.weights
     dimensions = _dimensions(points, order)
     steps = len(order) + (len(weights) > len(order))
     weights_TS = checked(weights, steps, len(points), positions="points") if len(weights) else None
@@ -48,11 +48,10 @@ def draw_tour(
     axes.set_title(_note(points, order), fontsize=8, color=GREY)
     if weights_TS is not None:
         _heat(figure.add_subplot(1, 2, 2), weights_TS, order)
-    save(figure, path, title)
+    save(figure, path, tour_title(points, order))
 
 
 def _dimensions(points: Points, order: Sequence[int]) -> int:
-    """How many coordinates a point has."""
     if not points:
         raise DataError("there are no points to draw.")
     sizes = [len(point) for point in points]
@@ -86,7 +85,6 @@ def _note(points: Points, order: Sequence[int]) -> str:
 
 
 def _first(numbers: Sequence[int]) -> str:
-    """At most eight numbers as a text."""
     more = f" and {len(numbers) - 8} more" if len(numbers) > 8 else ""
     return ", ".join(map(str, numbers[:8])) + more
 
@@ -158,7 +156,6 @@ def _heat(axes: Axes, weights_TS: NDArray[np.float64], order: Sequence[int]) -> 
 
 
 def _quiet(axes: Axes, caption: str) -> None:
-    """Thin grey axes without ticks, and a caption below."""
     axes.tick_params(length=0, labelsize=8, labelcolor=GREY)
     axes.spines[:].set_color("#d1d5db")
     axes.set_xlabel(caption, fontsize=8, color=GREY)

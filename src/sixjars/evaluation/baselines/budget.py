@@ -1,5 +1,6 @@
 """The time and rows of a baseline: few rows at first, then as many as there is time for."""
 
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -87,8 +88,20 @@ class Learner(Generic[M, T]):
     predict: Callable[[M, Sequence[int], Check], list[T]]
     size: float
     """Numbers of a row on average, on which time and memory depend: words, features."""
+    at_once: Callable[[M], int] = lambda _: sys.maxsize
+    """Rows that a model predicts between two checks of the time."""
     compares: bool = False
     """Whether predictions take longer the more rows were learned from."""
+
+    def predicted(self, model: M, rows: Sequence[int], check: Check) -> list[T]:
+        """The predictions for some rows, a part of them at a time."""
+        size = self.at_once(model)
+        outputs: list[T] = []
+        for begin in range(0, len(rows), size):
+            if begin:
+                check()
+            outputs += self.predict(model, rows[begin : begin + size], check)
+        return outputs
 
     @property
     def few(self) -> int:
@@ -104,8 +117,6 @@ class Learner(Generic[M, T]):
 @final
 @dataclass(frozen=True)
 class _Attempt(Generic[M]):
-    """A model, with the rows and seconds that it took."""
-
     model: M
     rows: int
     fitting: float
@@ -115,9 +126,9 @@ class _Attempt(Generic[M]):
 
     def next(self, seconds: float, most: int, *, compares: bool) -> int:
         """How many rows the next attempt should learn from; 0 where more are not worth the time."""
-        once, each = (
-            (0.0, self.fitting + self.predicting) if compares else (self.predicting, self.fitting)
-        )
+        once, each = self.predicting, self.fitting
+        if compares:  # predictions take longer too
+            once, each = 0.0, each + once
         ratio = max((CAREFUL * seconds - once) / max(each, 1e-9), 0.0)
         rows = min(most, int(self.rows * min(ratio ** (1 / GROWTH), STEP)))
         return rows if rows > self.rows and rows >= min(2 * self.rows, most) else 0
@@ -142,31 +153,19 @@ def learned_in_time(
     best = None
     while count:
         limit = budget if best is None else budget.without(best.predicting)
+        few = [rows[at] for at in np.sort(order[:count])]
         try:
-            best = _attempted(
-                learner, [rows[at] for at in np.sort(order[:count])], sample, limit, len(scored)
-            )
+            model = learner.fit(few, limit.check)
+            between = limit.clock()
+            learner.predicted(model, sample, limit.check)
         except TooMuch:
             break
+        predicting = (limit.clock() - between) * len(scored) / max(len(sample), 1)
+        best = _Attempt(model, count, between - limit.began, predicting)
         count = best.next(budget.left, len(order), compares=learner.compares)
     if best is None:
         raise TooMuch
     # The fit of one label is not interrupted, so an attempt that was given up may have taken too
     # long.
     last = budget.at_least(2 * best.predicting)
-    return learner.predict(best.model, scored, last.check), best.rows
-
-
-def _attempted(
-    learner: Learner[M, T],
-    rows: Sequence[int],
-    sample: Sequence[int],
-    limit: TimeBudget,
-    scored: int,
-) -> _Attempt[M]:
-    """Fit and time a model of some rows; its predictions are timed on a sample."""
-    model = learner.fit(rows, limit.check)
-    between = limit.clock()
-    learner.predict(model, sample, limit.check)
-    predicting = (limit.clock() - between) * scored / max(len(sample), 1)
-    return _Attempt(model, len(rows), between - limit.began, predicting)
+    return learner.predicted(best.model, scored, last.check), best.rows

@@ -39,8 +39,6 @@ Numbers = NDArray[np.int64]
 @final
 @dataclass(frozen=True)
 class _Order:
-    """The n-grams of one order."""
-
     keys_G: Numbers
     """The n-grams, sorted: the number of the beginning, and the last word."""
     counts_G: Numbers
@@ -161,19 +159,14 @@ def _scored(problem: BaselineProblem, budget: TimeBudget, order: int) -> Baselin
         return NgramModel(_ids(problem, problem.train, rows), words=words, order=order, check=check)
 
     def predict(model: NgramModel, rows: Sequence[int], check: Check) -> list[tuple[float, int]]:
-        likelihoods: list[tuple[float, int]] = []
-        for begin in range(0, len(rows), AT_ONCE):
-            check()
-            texts = _ids(problem, problem.scored, rows[begin : begin + AT_ONCE])
-            logs = np.log(model.probabilities(texts))
-            ends = np.cumsum([len(text) + 1 for text in texts])
-            sums = [float(part.sum()) for part in np.split(logs, ends[:-1])]
-            likelihoods += zip(sums, (len(text) + 1 for text in texts), strict=True)
-        return likelihoods
+        texts = _ids(problem, problem.scored, rows)
+        sizes = [len(text) + 1 for text in texts]
+        logs = np.split(np.log(model.probabilities(texts)), np.cumsum(sizes)[:-1])
+        return list(zip([float(part.sum()) for part in logs], sizes, strict=True))
 
     _, offsets = problem.train.table.ids(problem.fields.output.name)
     size = NUMBERS * (offsets[-1] - offsets[0]) / max(len(problem.train), 1)
-    learner = Learner(fit, predict, float(size))
+    learner = Learner(fit, predict, float(size), lambda _: AT_ONCE)
     likelihoods, count = problem.learned(learner, budget)
     return BaselineOutputs(likelihoods=likelihoods, rows=count)
 

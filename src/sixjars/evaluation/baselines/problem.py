@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, final
+from typing import Final, Literal, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,8 @@ from sixjars.evaluation.baselines.budget import Check, Learner, M, T, TimeBudget
 from sixjars.evaluation.metrics import Metric, Outcome
 from sixjars.evaluation.score import given_of, references_of
 
+Condition = Literal["always", "input", "text", "long text", "no input", "unseen input"]
+"""What outputs can depend on; an unseen input can be compared with no other."""
 SAMPLED: Final = 1_000
 """Training rows that tell how long texts are, and whether their words or characters are counted."""
 BEGINNING: Final = 1_000
@@ -128,6 +130,20 @@ class BaselineProblem:
         return np.concatenate(blocks)
 
     @cached_property
+    def meets(self) -> dict[Condition, bool]:
+        """The conditions that the data meets."""
+        has_text, has_inputs = bool(self.texts), bool(self.fields.inputs)
+        is_seen = has_text or self.has_features
+        return {
+            "always": True,
+            "input": is_seen,
+            "text": has_text,
+            "long text": has_text and self.longer_source,
+            "no input": not has_inputs,
+            "unseen input": has_inputs and not is_seen,
+        }
+
+    @cached_property
     def has_features(self) -> bool:
         """Whether some input has frozen features that are stored."""
         first = self.rows[:1]
@@ -162,23 +178,18 @@ class Method:
 
     name: Callable[[BaselineProblem], str]
     """A name for people, such as `a linear model on word counts`."""
-    fits: Callable[[BaselineProblem], bool]
+    when: Condition
     predict: Callable[[BaselineProblem, TimeBudget], BaselineOutputs]
     topic: Callable[[BaselineProblem], str]
     """The key of advice for a model that is worse than this."""
     needs_library: bool = False
     """Whether scikit-learn computes it."""
 
-
-def always(_: BaselineProblem) -> bool:
-    """There are no conditions."""
-    return True
+    def fits(self, problem: BaselineProblem) -> bool:
+        """Whether it can be had."""
+        return problem.meets[self.when]
 
 
 def called(name: str) -> Callable[[BaselineProblem], str]:
     """The same name, whatever the data."""
     return lambda problem: name
-
-
-Matrix = Any
-"""A sparse matrix of SciPy, which is imported only where scikit-learn is needed."""

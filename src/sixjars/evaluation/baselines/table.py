@@ -1,6 +1,7 @@
 """The baselines for each kind of output, and how they are scored: as the model is."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
@@ -8,23 +9,20 @@ from importlib.util import find_spec
 from typing import Final
 
 from sixjars.evaluation.baselines.budget import TimeBudget, TooMuch
-from sixjars.evaluation.baselines.constant import copied, in_order, lead, most_frequent
-from sixjars.evaluation.baselines.linear import linear
-from sixjars.evaluation.baselines.linear import name_of as name_of_linear
-from sixjars.evaluation.baselines.nearest import nearest
 from sixjars.evaluation.baselines.ngrams import ORDER, kneser_ney, unigram
 from sixjars.evaluation.baselines.problem import (
     BaselineOutputs,
     BaselineProblem,
     Method,
-    always,
     called,
 )
 from sixjars.evaluation.baselines.result import Baseline
+from sixjars.evaluation.baselines.tfidf import linear, name_of, nearest
 from sixjars.evaluation.bootstrap import error_of_difference
 from sixjars.evaluation.metrics import Metric, Outcome, Score, score
 from sixjars.flow.contracts import Holds
 from sixjars_runtime.errors import first_line
+from sixjars_runtime.text.sentences import sentences_of
 
 LEARNING: Final = 0.8
 """Share of the time of a baseline for its predictions; the rest is for scoring them."""
@@ -45,28 +43,38 @@ LATE: Final = (
 )
 
 
-def has_input(problem: BaselineProblem) -> bool:
-    """Whether there is something that outputs depend on."""
-    return bool(problem.texts) or problem.has_features
+def most_frequent(problem: BaselineProblem, budget: TimeBudget) -> BaselineOutputs:
+    """The most frequent outputs of the training set; equally frequent ones by the alphabet."""
+    rows = problem.learned_from
+    counts = Counter(problem.targets(rows))
+    ordered = sorted(counts, key=lambda text: (-counts[text], text))[: problem.most]
+    return BaselineOutputs([tuple(ordered)] * len(problem.rows), rows=len(rows))
 
 
-def has_text(problem: BaselineProblem) -> bool:
-    """Whether an input is a text."""
-    return bool(problem.texts)
+def copied(problem: BaselineProblem, budget: TimeBudget) -> BaselineOutputs:
+    """The first text of the input."""
+    return _from_input(problem, lambda text: text)
 
 
-def has_no_input(problem: BaselineProblem) -> bool:
-    """Whether outputs depend on nothing, as those of a language model."""
-    return not problem.fields.inputs
+def lead(problem: BaselineProblem, budget: TimeBudget) -> BaselineOutputs:
+    """The first sentence of the first text, which few summarizers of news beat.
+
+    Nenkova 2005, section 4 (https://cdn.aaai.org/AAAI/2005/AAAI05-228.pdf).
+    """
+    return _from_input(problem, lambda text: next(iter(sentences_of(text)), ""))
 
 
-def _has_long_text(problem: BaselineProblem) -> bool:
-    return has_text(problem) and problem.longer_source
+def _from_input(problem: BaselineProblem, part: Callable[[str], str]) -> BaselineOutputs:
+    texts = problem.scored.table.texts(problem.texts[0], problem.rows)
+    normalize = problem.fields.output.normalize
+    return BaselineOutputs([(normalize(" ".join(part(text).split())),) for text in texts])
 
 
-def _sees_nothing(problem: BaselineProblem) -> bool:
-    """Whether there are inputs, but none that can be compared."""
-    return bool(problem.fields.inputs) and not has_input(problem)
+def in_order(problem: BaselineProblem, budget: TimeBudget) -> BaselineOutputs:
+    """All positions of the first input as they come."""
+    name = next(iter(problem.fields.inputs))
+    lengths: Sequence[int] = problem.scored.lengths(name)
+    return BaselineOutputs([(" ".join(map(str, range(lengths[row]))),) for row in problem.rows])
 
 
 def _label(problem: BaselineProblem) -> str:
@@ -82,22 +90,23 @@ def topic_of_labels(problem: BaselineProblem) -> str:
     return "pairs" if len(problem.texts) == 2 else "labels"
 
 
+TEXTS: Final = called("texts")
 NEAREST: Final = called("the output of the most similar training row")
 KNESER_NEY: Final = called(f"a Kneser-Ney {ORDER}-gram model")
 METHODS: Final[Mapping[Holds, tuple[Method, ...]]] = {
     "classes": (
-        Method(_label, always, most_frequent, topic_of_labels),
-        Method(name_of_linear, has_input, linear, topic_of_labels, needs_library=True),
+        Method(_label, "always", most_frequent, topic_of_labels),
+        Method(name_of, "input", linear, topic_of_labels, needs_library=True),
     ),
     "tokens": (
-        Method(called("the most frequent output"), _sees_nothing, most_frequent, called("texts")),
-        Method(called("copying the input"), has_text, copied, called("texts")),
-        Method(called("the first sentence of the input"), _has_long_text, lead, called("texts")),
-        Method(NEAREST, has_input, nearest, called("texts"), needs_library=True),
-        Method(called("a unigram model"), has_no_input, unigram, called("language")),
-        Method(KNESER_NEY, has_no_input, kneser_ney, called("language")),
+        Method(called("the most frequent output"), "unseen input", most_frequent, TEXTS),
+        Method(called("copying the input"), "text", copied, TEXTS),
+        Method(called("the first sentence of the input"), "long text", lead, TEXTS),
+        Method(NEAREST, "input", nearest, TEXTS, needs_library=True),
+        Method(called("a unigram model"), "no input", unigram, called("language")),
+        Method(KNESER_NEY, "no input", kneser_ney, called("language")),
     ),
-    "positions": (Method(called("the order of the input"), always, in_order, called("order")),),
+    "positions": (Method(called("the order of the input"), "always", in_order, called("order")),),
 }
 """The methods for each kind of output, the cheapest first."""
 
@@ -155,16 +164,10 @@ def _scored_baseline(
         raise TooMuch
     known = {score.name for score in scores}
     errors = errors_of(predicted, problem, [metric for metric in metrics if metric.name in known])
-    name = _named(method, predicted, problem)
-    topic = method.topic(problem)
-    return Baseline(name, scores, seconds, predicted.rows, topic, errors)
-
-
-def _named(method: Method, predicted: BaselineOutputs, problem: BaselineProblem) -> str:
-    """The name of a method, with the number of its training rows if that is not all."""
-    rows = predicted.rows
-    fewer = rows is not None and rows < len(problem.learned_from)
-    return f"{method.name(problem)} (on {rows:,} rows)" if fewer else method.name(problem)
+    name, rows = method.name(problem), predicted.rows
+    if rows is not None and rows < len(problem.learned_from):
+        name = f"{name} (on {rows:,} rows)"
+    return Baseline(name, scores, seconds, rows, method.topic(problem), errors)
 
 
 def scored(

@@ -88,7 +88,6 @@ def posterior_error_rate(outcomes: Sequence[Outcome]) -> float:
 
 
 def _links(outcomes: Sequence[Outcome], *, explained: bool) -> Rows:
-    """The numbers of right links, and of all links, of each outcome."""
     rows = []
     for outcome in outcomes:
         if outcome.sure is None:

@@ -59,11 +59,11 @@ def ter(outcomes: Sequence[Outcome]) -> float:
 
 def _sacre(outcomes: Sequence[Outcome], name: SacreName) -> float:
     """The score of sacrebleu, with what it knows of the references cached where they are few."""
-    streams = _streams(outcomes)
+    streams = [*map(tuple, _streams(outcomes))]
     texts = [outcome.candidates[0] for outcome in outcomes]
-    if sum(len(text or "") for stream in streams for text in stream) > REMEMBERED:
-        return float(_sacre_metric(name).corpus_score(texts, streams).score)  # type: ignore[arg-type]
-    return float(_knowing(name, tuple(map(tuple, streams))).corpus_score(texts, None).score)
+    few = sum(len(text or "") for stream in streams for text in stream) <= REMEMBERED
+    metric = _sacre_metric(name, tuple(streams) if few else ())
+    return float(metric.corpus_score(texts, None if few else streams).score)  # type: ignore[arg-type]
 
 
 def _streams(outcomes: Sequence[Outcome]) -> list[list[str | None]]:
@@ -71,45 +71,39 @@ def _streams(outcomes: Sequence[Outcome]) -> list[list[str | None]]:
     return [*map(list, zip_longest(*(outcome.references for outcome in outcomes)))]
 
 
-def sacre_sums(name: SacreName) -> Sums:
-    """The sums that sacrebleu computes a metric from."""
-    return Sums(partial(_sacre_rows, name=name), partial(_sacre_value, name=name))
-
-
-def _sacre_rows(outcomes: Sequence[Outcome], *, name: SacreName) -> Rows:
-    texts: Any = [outcome.candidates[0] for outcome in outcomes]
-    rows: Rows = _sacre_metric(name)._extract_corpus_statistics(texts, _streams(outcomes))  # type: ignore[arg-type]
-    return rows
-
-
-def _sacre_value(sums: Sequence[float], *, name: SacreName) -> float:
-    return float(_plain(name)._compute_score_from_stats(list(sums)).score)
-
-
-@lru_cache(maxsize=3)
-def _plain(name: SacreName) -> "SacreMetric":
-    return _sacre_metric(name)
-
-
-@lru_cache(maxsize=3)
-def _knowing(name: SacreName, streams: tuple[tuple[str | None, ...], ...]) -> "SacreMetric":
-    """A metric that keeps the n-grams of its references: half of the work of every epoch."""
-    return _sacre_metric(name, references=list(map(list, streams)))
-
-
-def _sacre_metric(name: SacreName, **options: Any) -> "SacreMetric":
+@lru_cache(maxsize=6)
+def _sacre_metric(
+    name: SacreName, streams: tuple[tuple[str | None, ...], ...] = ()
+) -> "SacreMetric":
+    """A metric; it keeps the n-grams of references that it is given: half of the work of every epoch."""
     from sacrebleu.metrics.bleu import BLEU
     from sacrebleu.metrics.chrf import CHRF
     from sacrebleu.metrics.ter import TER
 
+    references: Any = {"references": [*map(list, streams)]} if streams else {}
     if name == "bleu":
-        return BLEU(force=True, **options)  # no warning about a space before the full stop
-    return CHRF(**options) if name == "chrf" else TER(**options)
+        return BLEU(force=True, **references)  # no warning about a space before the full stop
+    return CHRF(**references) if name == "chrf" else TER(**references)
+
+
+def sacre_sums(name: SacreName) -> Sums:
+    """The sums that sacrebleu computes a metric from."""
+
+    def rows(outcomes: Sequence[Outcome]) -> Rows:
+        texts: Any = [outcome.candidates[0] for outcome in outcomes]
+        streams: Any = _streams(outcomes)
+        found: Rows = _sacre_metric(name)._extract_corpus_statistics(texts, streams)
+        return found
+
+    def value(sums: Sequence[float]) -> float:
+        return float(_sacre_metric(name)._compute_score_from_stats(list(sums)).score)
+
+    return Sums(rows, value)
 
 
 def sacre_signature(outcomes: Sequence[Outcome], *, name: SacreName) -> str:
     """The signature that sacrebleu itself prints."""
-    metric = _sacre_metric(name)
+    metric = _sacre_metric.__wrapped__(name)
     counts = {len(outcome.references) for outcome in outcomes}
     metric.num_refs = counts.pop() if len(counts) == 1 else -1
     return str(metric.get_signature())
@@ -137,25 +131,14 @@ def rouge(outcomes: Sequence[Outcome], *, name: str) -> float:
     words = SimpleNamespace(tokenize=lambda text: text.lower().split()) if spaces else None
     # a tokenizer of its own stems for itself
     scorer = RougeScorer([kind], use_stemmer=True, tokenizer=words)
-    best = (
-        scorer.score_multi(outcome.references, outcome.candidates[0])[kind].fmeasure
-        for outcome in outcomes
-    )
-    return math.fsum(best) / len(outcomes)
+    best = (scorer.score_multi(each.references, each.candidates[0])[kind] for each in outcomes)
+    return math.fsum(score.fmeasure for score in best) / len(outcomes)
 
 
 def rouge_how(_: Sequence[Outcome], *, name: str) -> tuple[str, ...]:
     """The tokenizer, and the version of the library."""
-    tokenizer = (
-        ("tok:spaces", "no stems") if name.endswith("_spaces") else ("tok:a-z0-9", "Porter stems")
-    )
-    return (
-        "F1",
-        "best reference",
-        *tokenizer,
-        "case:lower",
-        f"rouge-score:{version_of('rouge-score')}",
-    )
+    words = "tok:spaces|no stems" if name.endswith("_spaces") else "tok:a-z0-9|Porter stems"
+    return "F1", "best reference", words, "case:lower", f"rouge-score:{version_of('rouge-score')}"
 
 
 def character_error_rate(outcomes: Sequence[Outcome]) -> float:

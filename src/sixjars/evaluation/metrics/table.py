@@ -241,11 +241,9 @@ def as_metric(metric: "Metric | Compute") -> Metric:
     >>> as_metric(loud).name
     'loud'
     """
-    return (
-        metric
-        if isinstance(metric, Metric)
-        else Metric(str(getattr(metric, "__name__", "metric")), metric)
-    )
+    if isinstance(metric, Metric):
+        return metric
+    return Metric(str(getattr(metric, "__name__", "metric")), metric)
 
 
 def score(outcomes: Sequence[Outcome], metrics: Sequence[str | Metric | Compute]) -> list[Score]:
@@ -254,7 +252,15 @@ def score(outcomes: Sequence[Outcome], metrics: Sequence[str | Metric | Compute]
     >>> score([Outcome(("two", "2"), ("2",))], ["exact_match"])[0].value
     1.0
     """
-    named = _all_named(metrics)
+    named: list[Metric] = []
+    faults: list[str] = []
+    for name in metrics:
+        try:
+            named.append(metric_named(name) if isinstance(name, str) else as_metric(name))
+        except RecipeError as error:
+            faults += error.faults
+    if faults:
+        raise RecipeError(faults, where="the list of metrics")
     if not outcomes:
         raise DataError(
             "There are no outcomes, so there is nothing to score. Give at least one example."
@@ -263,7 +269,11 @@ def score(outcomes: Sequence[Outcome], metrics: Sequence[str | Metric | Compute]
         _check(metric, outcomes)
     scores = []
     for metric in named:
-        value, signature = _value(metric, outcomes), _signature(metric, outcomes)
+        # the signature of a library, or the metric, settings and version
+        signature = metric.how(outcomes) if callable(metric.how) else metric.how
+        if not isinstance(signature, str):
+            signature = "|".join([metric.name, *signature, f"sixjars:{version_of()}"])
+        value = _value(metric, outcomes)
         scores.append(Score(metric.name, value, signature, metric.better, len(outcomes)))
     return scores
 
@@ -293,20 +303,6 @@ def _value(metric: Metric, outcomes: Sequence[Outcome]) -> float:
         ) from None
 
 
-def _all_named(names: Sequence[str | Metric | Compute]) -> list[Metric]:
-    """Every metric, or one error with every fault."""
-    known: list[Metric] = []
-    faults: list[str] = []
-    for name in names:
-        try:
-            known.append(metric_named(name) if isinstance(name, str) else as_metric(name))
-        except RecipeError as error:
-            faults += error.faults
-    if faults:
-        raise RecipeError(faults, where="the list of metrics")
-    return known
-
-
 def widened(settings: SearchSettings, nbest: int) -> SearchSettings:
     """Search settings for as many hypotheses as a metric needs: greedy search becomes a beam."""
     if nbest <= settings.nbest:
@@ -316,16 +312,7 @@ def widened(settings: SearchSettings, nbest: int) -> SearchSettings:
     return settings.model_copy(update=wider)
 
 
-def _signature(metric: Metric, outcomes: Sequence[Outcome]) -> str:
-    """How a value was computed: the signature of a library, or the metric, settings and version."""
-    parts = metric.how(outcomes) if callable(metric.how) else metric.how
-    if isinstance(parts, str):
-        return parts
-    return "|".join([metric.name, *parts, f"sixjars:{version_of()}"])
-
-
 def _check(metric: Metric, outcomes: Sequence[Outcome]) -> None:
-    """Refuse outcomes that lack what a metric needs."""
     linked = any(outcome.sure is not None for outcome in outcomes)
     for number, outcome in enumerate(outcomes, start=1):
         if not outcome.references:

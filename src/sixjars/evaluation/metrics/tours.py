@@ -96,7 +96,6 @@ def _mean_ratio(
 
 
 def _valid(outcomes: Sequence[Outcome]) -> Iterator[tuple[list[Point], list[int], Outcome]]:
-    """Points and tour of the outcomes whose best candidate is a tour."""
     for outcome in outcomes:
         assert outcome.given is not None
         try:

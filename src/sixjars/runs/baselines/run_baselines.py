@@ -12,9 +12,17 @@ from typing import Final, final
 from sixjars.data.dataset import Dataset
 from sixjars.evaluation.baselines.budget import TimeBudget
 from sixjars.evaluation.baselines.problem import BaselineProblem
-from sixjars.evaluation.baselines.result import Baseline, best_by, has_nothing, says_something
+from sixjars.evaluation.baselines.result import (
+    Baseline,
+    Verdict,
+    best_by,
+    has_nothing,
+    is_ahead,
+    opposed,
+    says_something,
+    verdict_on,
+)
 from sixjars.evaluation.baselines.table import load_library, measured
-from sixjars.evaluation.baselines.verdict import Verdict, is_ahead, opposed, verdict_on
 from sixjars.evaluation.metrics import METRICS, Metric, Score, rounded
 from sixjars.evaluation.score import JudgedOutputs, groups_of
 from sixjars.progress import Reporter, in_time, number_of
