@@ -16,8 +16,9 @@ from sixjars.bulk import on_ray
 from sixjars.bulk.job import BulkJob, job_of
 from sixjars.bulk.on_ray import PartWorker, pool_size, predicted_on_ray
 from sixjars.bulk.plan import BulkPlan, Shard, SourceFile, keep_plan
-from sixjars.bulk.worker import RowReader, Worker, WorkerSettings, WrittenRows
+from sixjars.bulk.worker import RowReader, Worker, WorkerSettings
 from sixjars.errors import DataError, MissingExtra
+from sixjars.runs.prediction.input_warnings import InputCounts
 from sixjars.runs.prediction.prediction import Prediction
 
 from .conftest import Call
@@ -282,13 +283,13 @@ def test_unknown_tokens_and_cut_inputs_are_counted(call: Call, run: Path, tmp_pa
     assert said.err.splitlines()[0] == (
         "note: 45.5 % of the input tokens are unknown to the run (<unk>); outputs may be poor."
     )
-    cut = WrittenRows.of(
+    cut = InputCounts.of(
         [[Prediction("", truncated=True, tokens_read=3)], [Prediction("", error="x")]]
     )
     both = cut + cut
-    assert both == WrittenRows(rows=4, skipped=both.skipped, cut=2, tokens=6, unknown=0)
-    assert both.failed == 2
-    assert WrittenRows.of_row(both.to_row()) == both
+    assert both == InputCounts(rows=4, skipped=both.skipped, cut=2, tokens=6, unknown=0)
+    assert both.skipped.count == 2
+    assert on_ray.AS_TEXT.validate_json(on_ray.AS_TEXT.dump_json(both)) == both
 
 
 def test_notes_are_not_a_flood(call: Call, run: Path, tmp_path: Path) -> None:
@@ -433,14 +434,16 @@ def test_a_worker_of_ray_takes_any_part(
     path = written(tmp_path / "in.tsv")
     made = job(path)
     worker = PartWorker(made.order, made.left)
-    fine = {"skipped": ["{}"], "cut": [0], "unknown": [0], "notes": [[]], "error": [""]}
     for number, rows, tokens in (
         (1, 3, 11),
         (0, 3, 16),
         (2, 1, 3),
         (1, 3, 0),
     ):  # the last one is there already
-        assert worker({"id": [number]}) == {"rows": [rows], "tokens": [tokens], **fine}
+        row = worker({"id": [number]})
+        assert (row["notes"], row["error"]) == ([[]], [""])
+        counts = on_ray.AS_TEXT.validate_json(row["counts"][0])
+        assert counts == InputCounts(rows, tokens=tokens)
     assert call("predict", run, "--input", path, "--output", tmp_path / "whole.tsv").code == 0
     found = [row for name in there(tmp_path / "out") for row in rows_of(tmp_path / "out" / name)]
     assert found == rows_of(tmp_path / "whole.tsv")
@@ -456,7 +459,7 @@ def test_rows_that_end_every_worker_are_given_up(
 ) -> None:
     made = job(written(tmp_path / "in.tsv"))
 
-    def lost(self: Worker, part: Any) -> WrittenRows:
+    def lost(self: Worker, part: Any) -> InputCounts:
         raise SystemExit
 
     for number in range(on_ray.TRIES):

@@ -17,11 +17,12 @@ from sixjars.bulk.plan import (
     planned,
 )
 from sixjars.bulk.sources import inputs_of
-from sixjars.bulk.worker import Worker, WorkerSettings, WrittenRows
+from sixjars.bulk.worker import Worker, WorkerSettings
 from sixjars.data.tables import FORMATS
 from sixjars.data.text.files import ending_of
 from sixjars.model.compiling import compiled_for
 from sixjars.progress import number_of, tell
+from sixjars.runs.prediction.input_warnings import InputCounts
 from sixjars.runs.prediction.predictor import Predictor
 from sixjars.runs.prediction.threads import prediction_threads
 from sixjars_runtime.errors import DataError
@@ -103,7 +104,7 @@ def _tell_empty(plan: BulkPlan) -> None:
         tell(f"left out because there are no rows: {number_of(len(empty), 'file')}, {names}")
 
 
-def predicted_here(job: BulkJob, predictor: Predictor) -> Iterator[tuple[WrittenRows, list[str]]]:
+def predicted_here(job: BulkJob, predictor: Predictor) -> Iterator[tuple[InputCounts, list[str]]]:
     """Answer one part after the other, with all cores; yield each with its notes."""
     worker = Worker(job.order, predictor)
     compiled_for(predictor.device.type, "32")

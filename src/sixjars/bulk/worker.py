@@ -2,12 +2,12 @@
 
 import glob
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import TYPE_CHECKING, Final, final
 
 from sixjars.bulk.plan import FilePart
 from sixjars.bulk.remote import InputFolder
@@ -17,10 +17,9 @@ from sixjars.learning.engine import Device
 from sixjars.model.precision import Precision
 from sixjars.recipe.sections import SearchSettings
 from sixjars.runs.output_file import written_whole
-from sixjars.runs.prediction.input_warnings import Skipped
+from sixjars.runs.prediction.input_warnings import InputCounts
 from sixjars.runs.prediction.inputs import input_of_line, input_of_row, raw_lines, text_of
-from sixjars.runs.prediction.outputs import PredictionLines, PredictionOutput, PredictionTable
-from sixjars.runs.prediction.prediction import Prediction
+from sixjars.runs.prediction.outputs import PredictionOutput, output_of
 from sixjars.runs.prediction.predictor import Predictor, load
 from sixjars_runtime.errors import DataError
 
@@ -29,9 +28,6 @@ if TYPE_CHECKING:
 
 AT_ONCE: Final = 4096
 """Rows that are in memory together, and sorted by length."""
-
-NUMBERS: Final = ("rows", "cut", "tokens", "unknown")
-"""The counts of the rows that were answered."""
 
 
 @final
@@ -71,50 +67,6 @@ class WorkerSettings:
     def _left_of(self, part: FilePart) -> list[Path]:
         place = Path(self.output) / part.target
         return list(place.parent.glob(f".{glob.escape(place.name)}.*"))
-
-
-@final
-@dataclass(frozen=True)
-class WrittenRows:
-    """The counts of rows that were written."""
-
-    rows: int = 0
-    skipped: Skipped = field(default_factory=Skipped)
-    """The rows that could not be used."""
-    cut: int = 0
-    """The rows that are longer than the run reads."""
-    tokens: int = 0
-    unknown: int = 0
-    """Tokens of the inputs that the run does not know."""
-
-    def __add__(self, other: "WrittenRows") -> "WrittenRows":
-        """The counts of both."""
-        return WrittenRows(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
-
-    def to_row(self) -> dict[str, Any]:
-        """Numbers and a text, as a row of Ray Data holds them."""
-        numbers = {name: getattr(self, name) for name in NUMBERS}
-        return {**numbers, "skipped": self.skipped.to_json()}
-
-    @classmethod
-    def of_row(cls, row: Mapping[str, Any]) -> "WrittenRows":
-        """Read what `to_row` gave."""
-        numbers = {name: int(row[name]) for name in NUMBERS}
-        return cls(skipped=Skipped.from_json(str(row["skipped"])), **numbers)
-
-    @property
-    def failed(self) -> int:
-        """How many rows could not be used."""
-        return self.skipped.count
-
-    @classmethod
-    def of(cls, found: "Sequence[Sequence[Prediction]]", file: str = "") -> "WrittenRows":
-        """The counts of the answers to some rows of a file."""
-        best = [outputs[0] for outputs in found]
-        cut = sum(prediction.truncated for prediction in best)
-        tokens = sum(prediction.tokens_read for prediction in best)
-        unknown = sum(prediction.unknown_tokens for prediction in best)
-        return cls(len(best), Skipped.of(found, file), cut, tokens, unknown)
 
 
 @final
@@ -158,34 +110,53 @@ class Worker:
 
     def predict(
         self, part: FilePart, threads: Executor | None = None
-    ) -> tuple[WrittenRows, list[str]]:
+    ) -> tuple[InputCounts, list[str]]:
         """Write one part; return its counts, and notes. Two workers would write the same file."""
         target = Path(self.order.output) / part.target
         notes: list[str] = []
+        nbest, as_json = self.order.search.nbest, self.order.as_json
         with written_whole(target) as beside, self.place.named():
             beside.touch()
-            output = self._output(self._reader(part), beside, notes)
+            reader = self._reader(part)
+            output = output_of(
+                self.predictor,
+                reader.table,
+                beside,
+                nbest=nbest,
+                as_json=as_json,
+                note=notes.append,
+            )
             try:
-                written = self._predicted(part, output, threads)
+                counts = self._predicted(part, reader, output, threads)
             finally:
                 output.close()
-            _to_disk(beside)
-        return written, notes
+            with beside.open("rb") as file:
+                os.fsync(file.fileno())
+        return counts, notes
 
     def _predicted(
-        self, part: FilePart, output: PredictionOutput, threads: Executor | None
-    ) -> WrittenRows:
-        reader = self._reader(part)
-        done = WrittenRows()
-        while done.rows < part.rows:
-            first = part.first + done.rows
-            items = reader.take(first, min(AT_ONCE, part.rows - done.rows))
+        self,
+        part: FilePart,
+        reader: RowReader,
+        output: PredictionOutput,
+        threads: Executor | None,
+    ) -> InputCounts:
+        counts = InputCounts()
+        while counts.rows < part.rows:
+            first = part.first + counts.rows
+            items = reader.take(first, min(AT_ONCE, part.rows - counts.rows))
             if not items:
                 raise DataError(f"{reader.path} has fewer rows than when the work was begun.")
-            predictions = self._predictions(items, first, threads)
+            predictions = self.predictor.nbest(
+                [value for value, _ in items],
+                search=self.order.search,
+                first=first,
+                details=self.order.as_json,
+                threads=threads,
+            )
             output.take(items, predictions)
-            done += WrittenRows.of(predictions, part.source)
-        return done
+            counts += InputCounts.of(predictions, part.source)
+        return counts
 
     def _reader(self, part: FilePart) -> RowReader:
         if self.reader is None or self.reading != part.source or self.reader.at > part.first:
@@ -194,23 +165,3 @@ class Worker:
             with self.place.file(part.source) as (path, _):
                 self.reader = RowReader(path, self.predictor)
         return self.reader
-
-    def _output(self, reader: RowReader, file: Path, notes: list[str]) -> PredictionOutput:
-        nbest = self.order.search.nbest
-        if reader.table is None or self.order.as_json:
-            return PredictionLines(self.predictor, file, nbest=nbest, as_json=self.order.as_json)
-        return PredictionTable(self.predictor, reader.table, file, nbest=nbest, note=notes.append)
-
-    def _predictions(
-        self, items: "list[Item]", first: int, threads: Executor | None
-    ) -> list[list[Prediction]]:
-        inputs: list[Any] = [value for value, _ in items]
-        search, details = self.order.search, self.order.as_json
-        return self.predictor.nbest(
-            inputs, search=search, first=first, details=details, threads=threads
-        )
-
-
-def _to_disk(path: Path) -> None:
-    with path.open("rb") as file:
-        os.fsync(file.fileno())

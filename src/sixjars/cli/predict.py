@@ -4,36 +4,17 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, final
+from typing import TYPE_CHECKING, Annotated, Any, final
 
 import typer
 
 from sixjars.bulk import PART_ROWS
 from sixjars.bulk.remote import local_path
-from sixjars.cli.bulk import (
-    BulkOptions,
-    EngineOption,
-    PartRowsOption,
-    RayAddressOption,
-    ResumeOption,
-    ShardOption,
-    WorkersOption,
-)
+from sixjars.cli import options
+from sixjars.cli.bulk import BulkOptions, Engine
 from sixjars.cli.chat import hold_conversation
 from sixjars.cli.inputs import CommandInputs, InputNotes, note_file_names
-from sixjars.cli.options import (
-    TABLES,
-    AllowOption,
-    DeviceOption,
-    JsonOption,
-    RunArgument,
-    StrictOption,
-    argument,
-    check_output,
-    note,
-    noting,
-    option,
-)
+from sixjars.cli.options import TABLES, check_output, note, noting, option
 from sixjars.cli.streaming import Throughput, portions
 from sixjars_runtime.errors import DataError, Interrupted
 
@@ -45,80 +26,66 @@ if TYPE_CHECKING:
     from sixjars.runs.prediction.prediction import Prediction
     from sixjars.runs.prediction.predictor import Predictor
 
-TextsArgument = Annotated[
-    list[str] | None,
-    argument(
-        metavar="INPUT",
-        help="Texts; images and videos as files, folders, globs; "
-        'or objects by column: {"body": "..."}',
-    ),
-]
-_FILE = (
-    "A file: CSV, TSV, JSON, Parquet or Excel with the columns that the run was trained on (.gz "
-    "too); any other has one input a line."
-)
-InputOption = Annotated[Path | None, option("--input", help=_FILE)]
-InputsOption = Annotated[
-    str | None,
-    option(
-        "--input",
-        metavar="PATH",
-        help=f"{_FILE} Or a folder or glob of such files; "
-        "also in remote storage: s3://BUCKET/FOLDER",
-    ),
-]
-OutputOption = Annotated[
-    Path | None,
-    option(
-        "--output",
-        parser=local_path,
-        metavar="PATH",
-        help="Write here: of a file with columns the same rows with the answers added, else one "
-        "output a line. For many files or parts, a folder.",
-    ),
-]
-QuestionOption = Annotated[list[str] | None, option(help="A question about each image.")]
-NbestOption = Annotated[int | None, option(help="Outputs for each input.", min=1)]
-SearchOption = Annotated[
-    Literal["greedy", "beam", "sample"] | None, option(help="How outputs are chosen.")
-]
-SettingOption = Annotated[
-    list[str] | None, option("--set", help="A search setting: temperature=0.7")
-]
-PrecisionOption = Annotated[
-    Literal["32", "bf16", "int8"],
-    typer.Option(
-        help="Bits of matrix products: int8 (CPU) and bf16 are faster, and a little less exact."
-    ),
-]
-PicturesOption = Annotated[
-    Path | None, option(help="A folder to draw the attention of each output in.")
-]
-
 
 def predict(
-    run: RunArgument,
-    texts: TextsArgument = None,
-    question: QuestionOption = None,
-    inputs: InputsOption = None,
-    output_file: OutputOption = None,
-    search: SearchOption = None,
-    nbest: NbestOption = None,
-    setting: SettingOption = None,
-    pictures: PicturesOption = None,
+    run: options.Run,
+    texts: options.Texts = None,
+    question: options.Question = None,
+    inputs: Annotated[
+        str | None,
+        option(
+            "--input",
+            metavar="PATH",
+            help=f"{options.FILE} Or a folder or glob of such files; "
+            "also in remote storage: s3://BUCKET/FOLDER",
+        ),
+    ] = None,
+    output_file: Annotated[
+        Path | None,
+        option(
+            "--output",
+            parser=local_path,
+            metavar="PATH",
+            help="Write here: of a file with columns the same rows with the answers added, else "
+            "one output a line. For many files or parts, a folder.",
+        ),
+    ] = None,
+    search: options.Search = None,
+    nbest: options.Nbest = None,
+    setting: options.Setting = None,
+    pictures: Annotated[
+        Path | None, option(help="A folder to draw the attention of each output in.")
+    ] = None,
     *,
     chat: Annotated[bool, option("--chat", help="Hold a conversation.")] = False,
-    as_json: JsonOption = False,
-    device: DeviceOption = "auto",
-    precision: PrecisionOption = "32",
-    allow: AllowOption = None,
-    shard: ShardOption = None,
-    resume: ResumeOption = False,
-    part_rows: PartRowsOption = None,
-    engine: EngineOption = "local",
-    workers: WorkersOption = None,
-    ray_address: RayAddressOption = None,
-    strict: StrictOption = False,
+    as_json: options.Json = False,
+    device: options.Device = "auto",
+    precision: options.Precision = "32",
+    allow: options.Allow = None,
+    shard: Annotated[
+        str | None, option(metavar="I/N", help="Answer the share of job I of N, counted from 1.")
+    ] = None,
+    resume: Annotated[
+        bool, option("--resume", help="Go on with a half-done --output folder.")
+    ] = False,
+    part_rows: Annotated[
+        int | None,
+        option(min=1, help=f"Rows of each part that a large file is cut into; else {PART_ROWS:,}."),
+    ] = None,
+    engine: Annotated[
+        Engine,
+        typer.Option(
+            help="Who answers the parts of large inputs: this process, or workers of Ray."
+        ),
+    ] = "local",
+    workers: Annotated[
+        int | None,
+        option(min=1, help="Workers of Ray; else one for each GPU, or each CPU but one."),
+    ] = None,
+    ray_address: Annotated[
+        str | None, option(help="A Ray cluster: auto, or HOST:PORT; else this machine.")
+    ] = None,
+    strict: options.Strict = False,
 ) -> None:
     """Use a run on texts, images or videos from the command line, a file or stdin; one output a
     line.
@@ -179,21 +146,16 @@ def search_settings(
 
 def _predict_all(job: "_PredictionJob", inputs: CommandInputs, output: Path | None) -> None:
     """Predict the inputs, and write the outputs to a file or to standard output."""
-    from sixjars.runs.prediction.outputs import PredictionLines, PredictionTable
+    from sixjars.runs.prediction.outputs import output_of
 
-    predictor, nbest = job.predictor, job.settings.nbest
+    predictor = job.predictor
     note_file_names(predictor, inputs.texts)
     table = inputs.table(predictor)
     lines = inputs.lines(predictor, table)
     items = inputs.items(predictor, table, lines)
-    sink: PredictionOutput = PredictionLines(predictor, output, nbest=nbest, as_json=job.as_json)
-    if (
-        table is not None
-        and output is not None
-        and not job.as_json
-        and output.suffix.lower() != ".txt"
-    ):
-        sink = PredictionTable(predictor, table, output, nbest=nbest, note=note)
+    sink = output_of(
+        predictor, table, output, nbest=job.settings.nbest, as_json=job.as_json, note=note
+    )
     pace = Throughput(table or lines, to_terminal=output is None and sys.stdout.isatty())
     waiting = portions(items, typed=inputs.typed, slow=lines is not None and inputs.file is None)
     try:

@@ -26,8 +26,13 @@ EVERY = 30.0
 class ReadSource(Protocol):
     """A source of inputs that knows how much of it was read."""
 
-    read: int
-    size: int | None
+    @property
+    def read(self) -> int:
+        """How much was read."""
+
+    @property
+    def size(self) -> int | None:
+        """How much there is, where that is known."""
 
 
 def portions(items: Iterator[T], *, typed: bool, slow: bool) -> Iterator[list[T]]:

@@ -90,7 +90,7 @@ class PredictionTable(PredictionOutput):
         file: Path,
         *,
         nbest: int,
-        note: Callable[[str], object] = str,
+        note: Callable[[str], object],
     ) -> None:
         self.note = note
         self.source = source
@@ -147,3 +147,18 @@ class PredictionTable(PredictionOutput):
         """Write what ends such a file, and close it."""
         if self.writer is not None:
             self.writer.close()
+
+
+def output_of(
+    predictor: "Predictor",
+    table: "TableFile | None",
+    file: Path | None,
+    *,
+    nbest: int,
+    as_json: bool,
+    note: Callable[[str], object],
+) -> PredictionOutput:
+    """Rows with columns, of a file that has some and unless that is to be text; else lines."""
+    if table is None or file is None or as_json or file.suffix.lower() == ".txt":
+        return PredictionLines(predictor, file, nbest=nbest, as_json=as_json)
+    return PredictionTable(predictor, table, file, nbest=nbest, note=note)
