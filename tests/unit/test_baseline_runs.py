@@ -12,19 +12,19 @@ import numpy as np
 import pytest
 
 import sixjars
+from sixjars.comparison.result import Comparison, Contender, RunScore
 from sixjars.data.bad_rows import LEAVE_ROWS_OUT
 from sixjars.errors import DataError, Interrupted, RunError
 from sixjars.evaluation.baselines.result import Baseline
 from sixjars.evaluation.baselines.table import METHODS
 from sixjars.evaluation.bootstrap import error_of_difference
 from sixjars.evaluation.metrics import Interval, Outcome, Score, metric_named
-from sixjars.progress import Reporter
 from sixjars.recipe.allowed_code import NOTHING
 from sixjars.recipe.files import flat, packaged
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.baselines import advice, run_baselines
 from sixjars.runs.baselines.run_baselines import LEAST, SHARE, STOPPED, BaselineScoring, sentence_of
-from sixjars.runs.evaluate import training_set
+from sixjars.runs.evaluate import LEARNED, training_set
 from sixjars.runs.folder.baseline_scores import (
     FILE,
     MOST,
@@ -37,22 +37,14 @@ from sixjars.runs.folder.run_folder import RunFolder, open_run
 from sixjars.runs.recipes import metrics_of, read_recipe
 from sixjars.runs.training.trend import Trend, trend_of
 from tests.conftest import Call, with_baselines
+from tests.unit.notes import Notes
 
 RECIPE = "document_classification/sample_flat_initial"
 FEW = ["data.sample.size=300", "data.sample.valid=5", "data.sample.test=30", "learning.steps=1"]
 LINEAR = "a linear model on word counts"
+CPU = ("--device", "cpu")
 
 pytestmark = pytest.mark.usefixtures("scored_baselines")
-
-
-class Told(Reporter):
-    """Keeps the notes."""
-
-    def __init__(self) -> None:
-        self.notes: list[str] = []
-
-    def note(self, sentence: str) -> None:
-        self.notes.append(sentence)
 
 
 @pytest.fixture(scope="module")
@@ -68,21 +60,16 @@ def run(trained: sixjars.Run, tmp_path: Path) -> Path:
     return Path(shutil.copytree(trained.folder, tmp_path / "run"))
 
 
-def one(
-    name: str,
-    value: float,
-    *,
-    metric: str = "accuracy@1",
-    better: Any = "higher",
-    topic: str = "labels",
-) -> Baseline:
-    return Baseline(name, (score_of(value, metric, better),), 2.0, topic=topic)
-
-
 def score_of(
     value: float, metric: str = "accuracy@1", better: Any = "higher", count: int = 4_000
 ) -> Score:
     return Score(metric, value, "", better, count)
+
+
+def one(name: str, *scores: float | Score, topic: str = "labels", **more: Any) -> Baseline:
+    """A baseline that took two seconds; a number is its accuracy of 4,000 rows."""
+    values = (score if isinstance(score, Score) else score_of(score) for score in scores)
+    return Baseline(name, tuple(values), 2.0, topic=topic, **more)
 
 
 @pytest.fixture
@@ -90,40 +77,38 @@ def recipe() -> Recipe:
     return read_recipe(RECIPE, [], NOTHING)
 
 
+def choosing(recipe: Recipe, metric: str) -> Recipe:
+    """The recipe with another metric that chooses the weights."""
+    learning = recipe.learning.model_copy(update={"metric": metric})
+    return recipe.model_copy(update={"learning": learning})
+
+
 # What is said.
 
 
+REACHED = f"accuracy@1: {LINEAR} reaches 0.880 in 2 s; this model"
+
+
 def test_a_model_that_is_ahead(recipe: Recipe) -> None:
-    found = [one("the most frequent label", 0.5), one(LINEAR, 0.88)]
-    sentence = sentence_of(found, [score_of(0.9)], recipe)
-    assert (
-        sentence
-        == "accuracy@1: a linear model on word counts reaches 0.880 in 2 s; this model 0.900."
-    )
+    baselines = [one("the most frequent label", 0.5), one(LINEAR, 0.88)]
+    assert sentence_of(baselines, [score_of(0.9)], recipe) == f"{REACHED} 0.900."
 
 
 def test_a_model_that_is_behind_is_told_what_to_try(recipe: Recipe) -> None:
-    sentence = sentence_of([one(LINEAR, 0.88)], [score_of(0.813)], recipe)
-    begin, _, rest = sentence.partition(" Try, in this order: ")
-    assert (
-        begin
-        == "accuracy@1: a linear model on word counts reaches 0.880 in 2 s; this model 0.813, which is worse."
-    )
     tries = advice.advice_for("labels", recipe)
-    assert (
-        rest
-        == f"{'; '.join(f'{at}. {says}' for at, says in enumerate(tries, start=1))}. docs/bad_model.md says more."
+    listed = "; ".join(f"{at}. {says}" for at, says in enumerate(tries, start=1))
+    assert sentence_of([one(LINEAR, 0.88)], [score_of(0.813)], recipe) == (
+        f"{REACHED} 0.813, which is worse. Try, in this order: {listed}. docs/bad_model.md says more."
     )
     assert len(tries) >= 3
 
 
 def test_a_model_that_is_as_good_is_no_better(recipe: Recipe) -> None:
     sentence = sentence_of([one(LINEAR, 0.8801)], [score_of(0.8799)], recipe)
-    assert (
-        "; this model 0.880 too: no difference that 4000 rows can show. Try, in this order: 1."
-        in sentence
-    )
-    sentence = sentence_of([one(LINEAR, 30.1, metric="bleu")], [score_of(30.1, "bleu")], recipe)
+    equal = "0.880 too: no difference that 4000 rows can show. Try, in this order: 1."
+    assert sentence.startswith(f"{REACHED} {equal}")
+    bleu = score_of(30.1, "bleu")
+    sentence = sentence_of([one(LINEAR, bleu)], [bleu], recipe)
     assert "; this model 30.1 too, no better. Try, in this order: 1." in sentence
 
 
@@ -144,40 +129,40 @@ def test_a_difference_that_may_be_chance_is_none(recipe: Recipe) -> None:
 def test_what_the_same_rows_tell_counts_more_than_a_guess(recipe: Recipe) -> None:
     """1.96 standard errors of the paired difference are 0.0098 here, and 0.0392 there."""
     model, scores = [score_of(0.885, count=862)], (score_of(0.865, count=862),)
-    known = [Baseline(LINEAR, scores, 2.0, errors={"accuracy@1": error}) for error in (0.005, 0.02)]
+    known = [one(LINEAR, *scores, errors={"accuracy@1": error}) for error in (0.005, 0.02)]
     assert sentence_of(known[:1], model, recipe).endswith("; this model 0.885.")
     assert sentence_of(known[1:], model, recipe).endswith(": no difference that 862 rows can show.")
 
 
+CHANCE = ": no difference that 862 rows can show."
+LOWER, HIGHER = (
+    f" By macro_f1 it is {way} against 0.783." for way in ("worse: 0.745", "better: 0.820")
+)
+
+
 @pytest.mark.parametrize(
-    ("accuracy", "f1", "ends"),
+    ("accuracy", "f1", "ends", "tries"),
     [
-        (
-            0.869,
-            0.745,
-            ": no difference that 862 rows can show. By macro_f1 it is worse: 0.745 against 0.783. Try",
-        ),
-        (
-            0.869,
-            0.820,
-            ": no difference that 862 rows can show. By macro_f1 it is better: 0.820 against 0.783.",
-        ),
-        (0.869, 0.790, ": no difference that 862 rows can show."),
-        (0.930, 0.745, ". By macro_f1 it is worse: 0.745 against 0.783."),
-        (0.930, 0.820, "."),
-        (0.800, 0.820, ", which is worse. By macro_f1 it is better: 0.820 against 0.783."),
+        (0.869, 0.745, f"{CHANCE}{LOWER}", True),
+        (0.869, 0.820, f"{CHANCE}{HIGHER}", False),
+        (0.869, 0.790, CHANCE, False),
+        (0.930, 0.745, f".{LOWER}", False),
+        (0.930, 0.820, ".", False),
+        (0.800, 0.820, f", which is worse.{HIGHER}", False),
     ],
 )
 def test_another_metric_that_says_the_opposite_is_named(
-    recipe: Recipe, accuracy: float, f1: float, ends: str
+    recipe: Recipe, accuracy: float, f1: float, ends: str, *, tries: bool
 ) -> None:
-    scores = (score_of(0.865, count=862), score_of(0.783, "macro_f1", count=862))
-    baseline = Baseline(
-        LINEAR, scores, 1.0, topic="labels", errors={"accuracy@1": 0.01, "macro_f1": 0.01}
+    errors = {"accuracy@1": 0.01, "macro_f1": 0.01}
+    rival, model = (
+        [score_of(first, count=862), score_of(second, "macro_f1", count=862)]
+        for first, second in ((0.865, 0.783), (accuracy, f1))
     )
-    model = [score_of(accuracy, count=862), score_of(f1, "macro_f1", count=862)]
-    said = sentence_of([baseline], model, recipe).partition(f"; this model {accuracy:.3f}")[2]
-    assert said == ends or (ends.endswith("Try") and said.startswith(ends))
+    sentence = sentence_of([one(LINEAR, *rival, errors=errors)], model, recipe)
+    rest = sentence.partition(f"; this model {accuracy:.3f}")[2]
+    assert rest.partition(" Try")[0] == ends
+    assert (" Try" in rest) == tries
 
 
 def test_the_standard_error_of_a_difference_is_that_of_the_rows() -> None:
@@ -201,80 +186,72 @@ def test_the_standard_error_of_a_difference_is_that_of_the_rows() -> None:
 
 @pytest.mark.parametrize(("metric", "value"), [("accuracy@1", 1.0), ("bleu", 100.0)])
 def test_two_perfect_scores_need_no_advice(recipe: Recipe, metric: str, value: float) -> None:
-    sentence = sentence_of([one(LINEAR, value, metric=metric)], [score_of(value, metric)], recipe)
+    score = score_of(value, metric)
+    sentence = sentence_of([one(LINEAR, score)], [score], recipe)
     assert sentence.endswith(f"; this model {value:.{1 if value > 1 else 3}f} too.")
 
 
 def test_where_there_is_no_advice_the_page_is_named(recipe: Recipe) -> None:
     sentence = sentence_of([one(LINEAR, 0.88, topic="")], [score_of(0.813)], recipe)
-    assert sentence.endswith(
-        "; this model 0.813, which is worse. docs/bad_model.md says what to try."
-    )
+    assert sentence == f"{REACHED} 0.813, which is worse. docs/bad_model.md says what to try."
 
 
 def test_lower_may_be_better(recipe: Recipe) -> None:
-    found = [
-        one("a unigram model", 687.0, metric="perplexity", better="lower"),
-        one("five words", 151.4, metric="perplexity", better="lower"),
-    ]
-    ahead = sentence_of(found, [score_of(120.5, "perplexity", "lower")], recipe)
-    assert ahead == "perplexity: five words reaches 151.4 in 2 s; this model 120.5."
-    assert "this model 160.0, which is worse." in sentence_of(
-        found, [score_of(160.0, "perplexity", "lower")], recipe
+    ahead, behind, unigram, five = (
+        score_of(value, "perplexity", "lower") for value in (120.5, 160.0, 687.0, 151.4)
     )
+    found = [one("a unigram model", unigram), one("five words", five)]
+    reached = "perplexity: five words reaches 151.4 in 2 s; this model"
+    assert sentence_of(found, [ahead], recipe) == f"{reached} 120.5."
+    assert sentence_of(found, [behind], recipe).startswith(f"{reached} 160.0, which is worse.")
 
 
 def test_the_metric_that_chooses_the_weights_comes_first(recipe: Recipe) -> None:
     scores = [score_of(0.9), score_of(0.4, "macro_f1")]
-    both = replace(one(LINEAR, 0.88), scores=(score_of(0.88), score_of(0.5, "macro_f1")))
-    by_f1 = recipe.model_copy(
-        update={"learning": recipe.learning.model_copy(update={"metric": "macro_f1"})}
-    )
+    both = one(LINEAR, 0.88, score_of(0.5, "macro_f1"))
+    by_f1 = choosing(recipe, "macro_f1")
     assert sentence_of([both], scores, by_f1).startswith("macro_f1: ")
     assert sentence_of([both], scores, recipe).startswith("accuracy@1: ")
 
 
 def test_two_zeros_say_nothing(recipe: Recipe) -> None:
-    found = replace(one("copying", 0.0), scores=(score_of(0.0), score_of(0.2, "macro_f1")))
-    assert sentence_of([found], [score_of(0.0), score_of(0.3, "macro_f1")], recipe).startswith(
-        "macro_f1: "
-    )
-    assert sentence_of([found], [score_of(0.0)], recipe) == ""
+    copying, zero = one("copying", 0.0, score_of(0.2, "macro_f1")), score_of(0.0)
+    by_f1 = sentence_of([copying], [zero, score_of(0.3, "macro_f1")], recipe)
+    assert by_f1.startswith("macro_f1: ")
+    assert sentence_of([copying], [zero], recipe) == ""
     assert sentence_of([], [score_of(0.5)], recipe) == ""
 
 
 def test_a_baseline_that_gets_nothing_right_is_left_out(recipe: Recipe) -> None:
-    def both(name: str, exact: float, error: float) -> Baseline:
-        return replace(one(name, exact), scores=tuple(scores_of(exact, error)))
-
     def scores_of(exact: float, error: float) -> list[Score]:
         return [score_of(exact, "exact_match"), score_of(error, "character_error_rate", "lower")]
 
-    copying, nearest = both("copying the input", 0.0, 0.9), both("the nearest", 0.3, 0.95)
-    assert sentence_of([copying], scores_of(0.8, 0.1), recipe) == ""
-    assert sentence_of([copying, both("nothing", 0.0004, 0.7)], scores_of(0.8, 0.1), recipe) == ""
-    by_error = recipe.model_copy(
-        update={"learning": recipe.learning.model_copy(update={"metric": "character_error_rate"})}
+    copying = one("copying the input", *scores_of(0.0, 0.9))
+    nearest, nothing = (
+        one("the nearest", *scores_of(0.3, 0.95)),
+        one("nothing", *scores_of(4e-4, 0.7)),
     )
-    assert sentence_of([copying], scores_of(0.8, 0.1), by_error) == ""
-    sentence = sentence_of([copying, nearest], scores_of(0.8, 0.1), by_error)
+    model, by_error = scores_of(0.8, 0.1), choosing(recipe, "character_error_rate")
+    assert sentence_of([copying], model, recipe) == ""
+    assert sentence_of([copying, nothing], model, recipe) == ""
+    assert sentence_of([copying], model, by_error) == ""
+    sentence = sentence_of([copying, nearest], model, by_error)
     assert sentence == "character_error_rate: the nearest reaches 0.950 in 2 s; this model 0.100."
-    assert sentence_of([copying], scores_of(0.0, 0.1), recipe).startswith(
-        "character_error_rate: copying the input "
+    sentence = sentence_of([copying], scores_of(0.0, 0.1), recipe)
+    assert sentence.startswith("character_error_rate: copying the input ")
+
+
+def compared(*baselines: Baseline) -> Comparison:
+    """Two runs beside baselines."""
+    runs = (
+        Contender(name, 9, value, (), "", (RunScore(score_of(value)),))
+        for name, value in (("a", 0.9), ("b", 0.8))
     )
+    return Comparison("accuracy@1", tuple(runs), None, 100, "rows", baselines=baselines)
 
 
 def test_a_comparison_leaves_out_what_gets_nothing_right() -> None:
-    from sixjars.comparison.result import Comparison, Contender, RunScore
-
-    runs = [
-        Contender(name, 9, value, (), "", (RunScore(score_of(value)),))
-        for name, value in (("a", 0.9), ("b", 0.8))
-    ]
-    found = Comparison(
-        "accuracy@1", tuple(runs), None, 100, "rows", baselines=(one("copying the input", 0.0),)
-    )
-    assert found.beside() == ""
+    assert compared(one("copying the input", 0.0)).beside() == ""
 
 
 def test_advice_leaves_out_what_a_recipe_does(recipe: Recipe) -> None:
@@ -290,11 +267,8 @@ def test_advice_leaves_out_what_a_recipe_does(recipe: Recipe) -> None:
         "an encoder of words and pairs of words ('model.encoder={kind: bag}' 'model.bridge={kind: pooling, "
         "join_summary: true}')",
     ]
-    assert after == [
-        *before[2:3],
-        "no label smoothing and no class weights (loss.smoothing=0)",
-        *before[3:],
-    ]
+    plain = "no label smoothing and no class weights (loss.smoothing=0)"
+    assert after == [before[2], plain, *before[3:]]
 
 
 def log_of(folder: Path, train: list[float], valid: list[float]) -> None:
@@ -313,25 +287,31 @@ GAINS = [2.1, 1.7, 1.4, 1.2, 1.0, 0.8]
 FLAT = [1.0, 0.9, 0.8, 0.82, 0.81, 0.805]
 
 
+def trend(**facts: bool) -> Trend:
+    usual = {"overfits": False, "improves": False, "stopped_early": False, "has_gap": True}
+    return Trend(**usual | facts)
+
+
 @pytest.mark.parametrize(
-    ("train", "valid", "trend"),
+    ("train", "valid", "expected"),
     [
-        (FALLS, RISES, Trend(overfits=True, improves=False, stopped_early=True, has_gap=True)),
-        (FALLS, GAINS, Trend(overfits=False, improves=True, stopped_early=False, has_gap=True)),
-        (FALLS, FLAT, Trend(overfits=False, improves=False, stopped_early=True, has_gap=True)),
-        ([3.0] * 6, FLAT, Trend(overfits=False, improves=False, stopped_early=True, has_gap=False)),
+        (FALLS, RISES, trend(overfits=True, stopped_early=True)),
+        (FALLS, GAINS, trend(improves=True)),
+        (FALLS, FLAT, trend(stopped_early=True)),
+        ([3.0] * 6, FLAT, trend(stopped_early=True, has_gap=False)),
         (FALLS[:3], RISES[:3], None),
         ([], [], None),
     ],
 )
 def test_the_log_says_how_training_went(
-    tmp_path: Path, train: list[float], valid: list[float], trend: Trend | None
+    tmp_path: Path, train: list[float], valid: list[float], expected: Trend | None
 ) -> None:
     changes = ["learning.metric=loss", "learning.patience=3"]
+    run = RunFolder(tmp_path, read_recipe(RECIPE, changes, NOTHING))
     log_of(tmp_path, train, valid)
-    assert trend_of(RunFolder(tmp_path, read_recipe(RECIPE, changes, NOTHING))) == trend
+    assert trend_of(run) == expected
     (tmp_path / "log.jsonl").write_text("damaged\n")
-    assert trend_of(RunFolder(tmp_path, read_recipe(RECIPE, changes, NOTHING))) is None
+    assert trend_of(run) is None
 
 
 def test_of_folds_most_logs_count(tmp_path: Path) -> None:
@@ -340,14 +320,12 @@ def test_of_folds_most_logs_count(tmp_path: Path) -> None:
     log_of(tmp_path, FALLS, GAINS)  # that of all rows, which validates by rows that it learns from
     for number, valid in enumerate((RISES, GAINS, RISES), start=1):
         log_of(tmp_path / "folds" / str(number), FALLS, valid)
-    found = trend_of(run)
-    assert found == Trend(overfits=True, improves=False, stopped_early=True, has_gap=True)
+    assert trend_of(run) == trend(overfits=True, stopped_early=True)
 
 
 def test_advice_is_chosen_by_the_log(recipe: Recipe) -> None:
     def told(**facts: bool) -> list[str]:
-        usual = {"overfits": False, "improves": False, "stopped_early": False, "has_gap": True}
-        said = advice.advice_for("labels", recipe, Trend(**usual | facts))
+        said = advice.advice_for("labels", recipe, trend(**facts))
         return [one.partition(" (")[0] for one in said]
 
     usual = [one.partition(" (")[0] for one in advice.advice_for("labels", recipe)]
@@ -362,16 +340,12 @@ def test_advice_is_chosen_by_the_log(recipe: Recipe) -> None:
 
 
 def test_a_single_thing_to_try_needs_no_number() -> None:
-    told = Trend(overfits=False, improves=False, stopped_early=False, has_gap=False)
     done = read_recipe("pointing/sample_sorting", [], NOTHING)
-    assert advice.advice_for("order", done, told) == [
-        "more updates (smaller batches, more learning.steps, more learning.patience)"
-    ]
-    sentence = sentence_of([one("the order", 0.9, topic="order")], [score_of(0.5)], done, told)
-    assert sentence.endswith(
-        ", which is worse. Try more updates (smaller batches, more learning.steps, more "
-        "learning.patience). docs/bad_model.md says more."
-    )
+    updates = "more updates (smaller batches, more learning.steps, more learning.patience)"
+    assert advice.advice_for("order", done, trend(has_gap=False)) == [updates]
+    order = one("the order", 0.9, topic="order")
+    sentence = sentence_of([order], [score_of(0.5)], done, trend(has_gap=False))
+    assert sentence.endswith(f", which is worse. Try {updates}. docs/bad_model.md says more.")
 
 
 TOPICS = {
@@ -390,11 +364,11 @@ def test_every_baseline_has_a_topic_with_advice(recipe: Recipe) -> None:
     methods = [method for some in METHODS.values() for method in some]
     texts = SimpleNamespace(texts=["source"], counts_characters=False)
     known = {method.topic(texts) for method in methods}  # type: ignore[arg-type]
-    changes: list[dict[str, Any]] = [
+    changes: tuple[dict[str, Any], ...] = (
         {"texts": []},
         {"texts": ["a", "b"]},
         {"counts_characters": True},
-    ]
+    )
     for change in changes:
         known |= {method.topic(SimpleNamespace(**{**vars(texts), **change})) for method in methods}  # type: ignore[arg-type]
     assert known == set(advice.ADVICE)
@@ -407,9 +381,8 @@ def test_a_recipe_takes_all_advice_and_then_does_it_already(name: str) -> None:
         for some in advice.ADVICE[topic]:
             if some is advice.UPDATES:
                 continue
-            changes = shlex.split(
-                " ".join(some.changes(flat(read_recipe(name).model_dump(mode="json"))))
-            )
+            values = flat(read_recipe(name).model_dump(mode="json"))
+            changes = shlex.split(" ".join(some.changes(values)))
             assert some.for_recipe(read_recipe(name, changes)) == "", (some.says, changes)
 
 
@@ -451,11 +424,8 @@ def test_weights_of_each_label_are_no_plain_loss() -> None:
 
 
 def test_components_of_ones_own_are_left_alone() -> None:
-    values = {
-        "model.encoder.kind": "mine:Encoder",
-        "model.bridge.kind": "mine:Bridge",
-        "loss.smoothing": 0.0,
-    }
+    values: dict[str, Any] = {"loss.smoothing": 0.0}
+    values |= {f"model.{part}.kind": "mine:Part" for part in ("encoder", "bridge")}
     for some in {some for topic in advice.ADVICE.values() for some in topic} - {advice.UPDATES}:
         assert list(some.changes(values)) == []
 
@@ -487,95 +457,80 @@ def test_the_linear_model_is_scored_as_scikit_learn_says(trained: sixjars.Run) -
     counted = TfidfVectorizer(ngram_range=(1, 2))
     train = counted.fit_transform(texts["train"])
     single = LogisticRegression(C=10, solver="liblinear", dual=True, random_state=0)
-    given = (
-        OneVsRestClassifier(single)
-        .fit(train, labels["train"])
-        .predict(counted.transform(texts["test"]))
-    )
+    model = OneVsRestClassifier(single).fit(train, labels["train"])
+    given = model.predict(counted.transform(texts["test"]))
     found = trained.baselines[1]
     assert found.value("accuracy@1") == pytest.approx(accuracy_score(labels["test"], given))
-    assert found.value("macro_f1") == pytest.approx(
-        f1_score(labels["test"], given, average="macro")
-    )
+    f1 = f1_score(labels["test"], given, average="macro")
+    assert found.value("macro_f1") == pytest.approx(f1)
 
 
 def test_train_says_it_and_the_switch_is_silent(call: Call, tmp_path: Path) -> None:
-    said = call("train", RECIPE, *FEW, "--out", tmp_path / "with", "--device", "cpu")
-    assert said.code == 0
-    assert "without a network, on the same examples:" in said.out
-    assert f"\naccuracy@1: {LINEAR} reaches " in said.out
-    assert (tmp_path / "with" / FILE).is_file()
-    said = call(
-        "train", RECIPE, *FEW, "--out", tmp_path / "without", "--device", "cpu", "--no-baselines"
-    )
-    assert said.code == 0
-    assert "network" not in said.out
-    assert "reaches" not in said.out
-    assert not (tmp_path / "without" / FILE).exists()
+    def trained(name: str, *switch: str) -> str:
+        said = call("train", RECIPE, *FEW, *CPU, *switch, "--out", tmp_path / name)
+        assert said.code == 0
+        assert (tmp_path / name / FILE).is_file() == (not switch)
+        return said.out
+
+    assert "without a network, on the same examples:" in (out := trained("with"))
+    assert f"\naccuracy@1: {LINEAR} reaches " in out
+    out = trained("without", "--no-baselines")
+    assert "network" not in out
+    assert "reaches" not in out
 
 
 def test_evaluate_says_it_and_the_switch_is_silent(call: Call, run: Path) -> None:
-    said = call("evaluate", run, "--device", "cpu")
-    assert f"\naccuracy@1: {LINEAR} reaches " in said.out
-    found = json.loads(call("evaluate", run, "--json", "--device", "cpu").out)["baselines"]
-    assert [own["name"] for own in found] == ["the most frequent label", LINEAR]
-    assert set(found[0]["scores"]) == {"accuracy@1", "macro_f1"}
-    assert "reaches" not in call("evaluate", run, "--device", "cpu", "--no-baselines").out
-    assert (
-        json.loads(call("evaluate", run, "--json", "--no-baselines", "--device", "cpu").out)[
-            "baselines"
-        ]
-        == []
-    )
+    def told(*options: str) -> str:
+        return call("evaluate", run, *CPU, *options).out
+
+    assert f"\naccuracy@1: {LINEAR} reaches " in told()
+    baselines = json.loads(told("--json"))["baselines"]
+    assert [own["name"] for own in baselines] == ["the most frequent label", LINEAR]
+    assert set(baselines[0]["scores"]) == {"accuracy@1", "macro_f1"}
+    assert "reaches" not in told("--no-baselines")
+    assert json.loads(told("--json", "--no-baselines"))["baselines"] == []
 
 
 def test_compare_says_it_and_the_switch_is_silent(call: Call, run: Path, tmp_path: Path) -> None:
     other = shutil.copytree(run, tmp_path / "other")
-    said = call("compare", run, other, "--out", tmp_path / "all", "--device", "cpu")
-    assert said.code == 0, said.err
-    [line] = [
-        line for line in said.out.splitlines() if line.startswith(f"accuracy@1: {LINEAR} reaches")
-    ]
+
+    def told(out: str, *switch: str) -> str:
+        said = call("compare", run, other, "--out", tmp_path / out, *CPU, *switch)
+        assert said.code == 0, said.err
+        return said.out
+
+    begin = f"accuracy@1: {LINEAR} reaches"
+    [line] = [line for line in told("all").splitlines() if line.startswith(begin)]
     assert "; run 0." in line
     assert "; other 0." in line
     table = (tmp_path / "all" / "comparison.md").read_text()
     assert "## Without a network, on the same examples" in table
     assert f"| {LINEAR} |" in table
-    call("compare", run, other, "--out", tmp_path / "all.csv", "--device", "cpu")
+    told("all.csv")
     assert f"\n{LINEAR}," in (tmp_path / "all.csv").read_text()
-    said = call(
-        "compare", run, other, "--out", tmp_path / "none.md", "--device", "cpu", "--no-baselines"
-    )
-    assert LINEAR not in said.out + (tmp_path / "none.md").read_text()
+    assert LINEAR not in told("none.md", "--no-baselines") + (tmp_path / "none.md").read_text()
 
 
 def test_the_report_shows_them_beside_the_scores(run: Path, tmp_path: Path) -> None:
-    page = sixjars.report(run, out=tmp_path / "with.html", device="cpu").read_text()
+    out = tmp_path / "report.html"
+    page = sixjars.report(run, out=out, device="cpu").read_text()
     assert f'<th scope="row">{LINEAR}</th>' in page
     assert '<th scope="row">this model</th>' in page
     assert f"accuracy@1: {LINEAR} reaches " in page
-    page = sixjars.report(
-        run, out=tmp_path / "without.html", device="cpu", baselines=False
-    ).read_text()
-    assert LINEAR not in page
+    assert LINEAR not in sixjars.report(run, out=out, device="cpu", baselines=False).read_text()
 
 
 def test_a_comparison_says_which_runs_are_no_better() -> None:
-    from sixjars.comparison.result import Comparison, Contender, RunScore
-
-    runs = [
-        Contender(name, 9, value, (), "", (RunScore(score_of(value)),))
-        for name, value in (("a", 0.9), ("b", 0.8))
-    ]
-    found = Comparison("accuracy@1", tuple(runs), None, 100, "rows", baselines=(one(LINEAR, 0.88),))
-    begins = "accuracy@1: a linear model on word counts reaches 0.880 in 2 s; a 0.900; b 0.800."
-    assert found.beside() == f"{begins} No better: b; docs/bad_model.md says what to try."
-    equal = replace(runs[1], scores=(RunScore(score_of(0.88)),))
-    assert "No better: b;" in replace(found, contenders=(runs[0], equal)).beside()
-    unsure = replace(runs[0], scores=(RunScore(score_of(0.9), Interval(0.87, 0.93)),))
-    assert replace(found, contenders=(unsure, runs[1])).beside() == (
-        f"{begins} No difference that 4000 rows can show: a. No better: b; docs/bad_model.md says what to try."
-    )
+    found = compared(one(LINEAR, 0.88))
+    better, worse = found.contenders
+    begins = f"accuracy@1: {LINEAR} reaches 0.880 in 2 s; a 0.900; b 0.800."
+    ends = "No better: b; docs/bad_model.md says what to try."
+    assert found.beside() == f"{begins} {ends}"
+    equal = replace(worse, scores=(RunScore(score_of(0.88)),))
+    assert "No better: b;" in replace(found, contenders=(better, equal)).beside()
+    unsure = replace(better, scores=(RunScore(score_of(0.9), Interval(0.87, 0.93)),))
+    by_chance = replace(found, contenders=(unsure, worse)).beside()
+    assert by_chance == f"{begins} No difference that 4000 rows can show: a. {ends}"
     assert replace(found, baselines=()).beside() == ""
 
 
@@ -605,13 +560,10 @@ def other_rows(folder: Path, count: int = 12) -> Path:
 
 def test_other_data_has_its_own(run: Path, tmp_path: Path) -> None:
     before = read_entries(run)
-    found = sixjars.evaluate(run, data=other_rows(tmp_path), device="cpu")
-    assert [score.count for own in found.baselines for score in own.scores] == [12] * 4
-    assert len(read_entries(run)) == len(before) + 1
-    again = sixjars.evaluate(
-        run, data=other_rows(tmp_path, 13), device="cpu"
-    )  # the data has changed
-    assert [score.count for score in again.baselines[0].scores] == [13, 13]
+    for number, count in enumerate((12, 13), start=1):  # then the data has changed
+        found = sixjars.evaluate(run, data=other_rows(tmp_path, count), device="cpu")
+        assert [score.count for own in found.baselines for score in own.scores] == [count] * 4
+        assert len(read_entries(run)) == len(before) + number
 
 
 @pytest.mark.parametrize(
@@ -636,36 +588,35 @@ def test_a_damaged_file_is_written_anew(run: Path, content: bytes) -> None:
 def test_a_folder_that_cannot_be_written_keeps_none(run: Path) -> None:
     (run / FILE).unlink()
     (run / f".{FILE}.part").mkdir()  # where the file would be written, also for root
-    told = Told()
-    assert len(sixjars.evaluate(run, device="cpu", reporter=told).baselines) == 2
+    notes = Notes()
+    assert len(sixjars.evaluate(run, device="cpu", reporter=notes).baselines) == 2
     assert not (run / FILE).exists()
-    assert told.notes == []
+    assert notes.lines == []
 
 
 def test_a_packed_run_has_them_and_stays_as_it_is(run: Path, call: Call, tmp_path: Path) -> None:
     packed = sixjars.pack(run, tmp_path / "run.sixjars")
     before = packed.read_bytes()
-    found = sixjars.evaluate(packed, device="cpu").baselines
-    assert [(one.name, one.scores) for one in found] == [
-        (one.name, one.scores) for one in sixjars.evaluate(run, device="cpu").baselines
-    ]
-    assert LINEAR in sixjars.report(packed, out=tmp_path / "report.html", device="cpu").read_text()
-    assert (
-        LINEAR in call("compare", packed, run, "--out", tmp_path / "both.md", "--device", "cpu").out
+    of_packed, of_folder = (
+        [own.scores for own in sixjars.evaluate(place, device="cpu").baselines]
+        for place in (packed, run)
     )
+    assert of_packed == of_folder != []
+    assert LINEAR in sixjars.report(packed, out=tmp_path / "report.html", device="cpu").read_text()
+    assert LINEAR in call("compare", packed, run, "--out", tmp_path / "both.md", *CPU).out
     assert packed.read_bytes() == before
 
 
 def test_old_entries_leave(tmp_path: Path) -> None:
-    for number in range(MOST + 2):
-        keep_entry(
-            tmp_path, BaselineEntry({"scored": str(number)}, (one(LINEAR, 0.5),), ("a note.",))
-        )
+    entries = [
+        BaselineEntry({"scored": str(number)}, (one(LINEAR, 0.5),), ("a note.",))
+        for number in range(MOST + 2)
+    ]
+    for entry in entries:
+        keep_entry(tmp_path, entry)
     assert len(read_entries(tmp_path)) == MOST
     assert kept_entry(tmp_path, {"scored": "1"}) is None
-    assert kept_entry(tmp_path, {"scored": "5"}) == BaselineEntry(
-        {"scored": "5"}, (one(LINEAR, 0.5),), ("a note.",)
-    )
+    assert kept_entry(tmp_path, {"scored": "5"}) == entries[5]
 
 
 def test_a_metric_of_yours_is_computed_each_time(run: Path) -> None:
@@ -686,16 +637,16 @@ def test_a_metric_of_yours_is_computed_each_time(run: Path) -> None:
 # What is needed.
 
 
+def own_run(folder: Path, count: int = 20, *more: str) -> Path:
+    """A run that was trained on a file."""
+    data = [f"data.train={other_rows(folder, count)}", "data.sample=null"]
+    changes = [*data, "data.source.column=document", "learning.steps=1", *more]
+    return sixjars.train(RECIPE, changes, out=folder / "own", device="cpu").folder
+
+
 def test_rows_that_were_learned_from_have_none(tmp_path: Path) -> None:
-    file = other_rows(tmp_path, 40)
-    changes = [
-        f"data.train={file}",
-        "data.sample=null",
-        "data.valid=0.3",
-        "data.source.column=document",
-    ]
-    run = sixjars.train(RECIPE, [*changes, "learning.steps=1"], out=tmp_path / "run", device="cpu")
-    assert sixjars.evaluate(run, data=file, device="cpu").baselines == ()
+    run = own_run(tmp_path, 40, "data.valid=0.3")
+    assert notes_of_evaluation(run, data=other_rows(tmp_path, 40)) == [LEARNED]
     assert len(sixjars.evaluate(run, device="cpu").baselines) == 2
 
 
@@ -705,70 +656,56 @@ def test_without_the_training_set_there_is_a_note(tmp_path: Path) -> None:
     rows = generate("document_classification", size=60, valid=20, test=20)
     table: dict[str, Any] = {"train": rows["train"], "valid": rows["valid"]}
     changes = ["data.source.column=document", "learning.steps=1"]
-    run = sixjars.train(
-        RECIPE, changes, data=table, out=tmp_path / "run", device="cpu", baselines=False
-    )
-    told = Told()
-    found = sixjars.evaluate(run, data=rows["test"], device="cpu", reporter=told)
-    assert found.baselines == ()
-    assert told.notes == [
-        "no baselines beside it, for they learn from the training set: memory:train is data that was in memory, not a "
+    out = tmp_path / "run"
+    run = sixjars.train(RECIPE, changes, data=table, out=out, device="cpu", baselines=False)
+    assert notes_of_evaluation(run.folder, data=rows["test"]) == [
+        f"{NO_BASELINES}memory:train is data that was in memory, not a "
         "file; give it again from Python: data={'train': TABLE}."
     ]
 
 
-def own_run(folder: Path, count: int = 20, *more: str, **options: Any) -> sixjars.Run:
-    """A run that was trained on a file."""
-    file = other_rows(folder, count)
-    changes = [
-        f"data.train={file}",
-        "data.sample=null",
-        "data.source.column=document",
-        "learning.steps=1",
-        *more,
-    ]
-    return sixjars.train(RECIPE, changes, out=folder / "own", device="cpu", **options)
+NO_BASELINES = "no baselines beside it, for they learn from the training set: "
 
 
-def notes_of_evaluation(run: sixjars.Run, **options: Any) -> list[str]:
-    """What is said where a file is scored and there are no baselines beside it."""
-    told = Told()
-    assert sixjars.evaluate(run.folder, device="cpu", reporter=told, **options).baselines == ()
-    return told.notes
+def notes_of_evaluation(run: Path, data: Any) -> list[str]:
+    """The notes where a file is scored and there are no baselines beside it."""
+    notes = Notes()
+    evaluation = sixjars.evaluate(run, data=data, device="cpu", reporter=notes)
+    assert evaluation.baselines == ()
+    return notes.lines
 
 
 def test_other_data_is_scored_where_the_training_set_has_changed(tmp_path: Path) -> None:
-    run = own_run(tmp_path, 20, "data.valid=0.3")
-    file = tmp_path / "other20.jsonl"
+    run, file = own_run(tmp_path, 20, "data.valid=0.3"), tmp_path / "other20.jsonl"
     file.write_text(file.read_text().replace("{", "{ "))
-    assert (
-        len(sixjars.evaluate(run.folder, data=other_rows(tmp_path, 9), device="cpu").baselines) == 2
-    )
+    assert len(sixjars.evaluate(run, data=other_rows(tmp_path, 9), device="cpu").baselines) == 2
     file.write_text(file.read_text() + file.read_text().splitlines()[0] + "\n")
-    [note] = notes_of_evaluation(run, data=other_rows(tmp_path, 8))
-    assert note.startswith(
-        f"no baselines beside it, for they learn from the training set: the data of {run.folder} has changed since "
-    )
+    [note] = notes_of_evaluation(run, other_rows(tmp_path, 8))
+    assert note.startswith(f"{NO_BASELINES}the data of {run} has changed since ")
 
 
 def test_other_data_is_scored_where_an_old_run_does_not_say_its_data(tmp_path: Path) -> None:
     run = own_run(tmp_path, 20, "data.valid=0.3")
-    remembered = json.loads((run.folder / "run.json").read_text())
+    remembered = json.loads((run / "run.json").read_text())
     del remembered["data"]
-    (run.folder / "run.json").write_text(json.dumps(remembered))
-    [note] = notes_of_evaluation(run, data=other_rows(tmp_path, 9))
+    (run / "run.json").write_text(json.dumps(remembered))
+    [note] = notes_of_evaluation(run, other_rows(tmp_path, 9))
     assert note.endswith("run.json is missing or damaged, so its data cannot be checked.")
 
 
-def test_a_training_set_on_the_hub_is_not_fetched_for_it(tmp_path: Path) -> None:
-    run = own_run(tmp_path, 20, "data.valid=0.3")
-    opened = open_run(run.folder)
+def test_a_training_set_on_the_hub_or_a_large_one_is_not_read_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = open_run(own_run(tmp_path, 20, "data.valid=0.3"))
     data = opened.recipe.data.model_copy(update={"train": "hf:user/name"})
     on_hub = replace(opened, recipe=opened.recipe.model_copy(update={"data": data}))
     with pytest.raises(
         DataError, match=r"^hf:user/name is on the hub, and is not fetched for that\.$"
     ):
         training_set(on_hub)
+    monkeypatch.setattr("sixjars.runs.evaluate.LARGEST", 100)
+    with pytest.raises(DataError, match=r"^0 MB of it are too many to read for that\.$"):
+        training_set(opened)
 
 
 def test_images_are_not_decoded_again_for_it(
@@ -778,9 +715,8 @@ def test_images_are_not_decoded_again_for_it(
     run = sixjars.train("image_captioning/sample_initial", few, out=tmp_path / "run", device="cpu")
     assert len(training_set(open_run(run.folder))) == 8
     monkeypatch.setenv("SIXJARS_CACHE", str(tmp_path / "empty"))
-    with pytest.raises(
-        RunError, match=r"^what was read of the image files is not in the cache any more\.$"
-    ):
+    lost = r"^what was read of the image files is not in the cache any more\.$"
+    with pytest.raises(RunError, match=lost):
         training_set(open_run(run.folder))
 
 
@@ -791,27 +727,15 @@ def test_whoever_stops_them_has_all_else(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(run_baselines, "measured", stopped)
-    said = call("train", RECIPE, *FEW, "--out", tmp_path / "run2", "--device", "cpu")
-    assert said.code == 0
-    assert f"note: {STOPPED}" in said.err
-    assert "  accuracy@1  " in said.out
-    assert "without a network" not in said.out
     (run / FILE).unlink()
-    said = call("evaluate", run, "--device", "cpu")
-    assert said.code == 0
-    assert f"note: {STOPPED}" in said.err
-    assert "  accuracy@1  " in said.out
+    for command in (["train", RECIPE, *FEW, "--out", tmp_path / "run2"], ["evaluate", run]):
+        said = call(*command, *CPU)
+        assert said.code == 0
+        assert f"note: {STOPPED}" in said.err
+        assert "  accuracy@1  " in said.out
+        assert "without a network" not in said.out
     with pytest.raises(Interrupted, match=r"^stopped; the same command with --resume goes on"):
         own_run(tmp_path, 30, "learning.folds=2")  # two more trainings would come
-
-
-def test_large_training_files_are_not_read_for_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    own = own_run(tmp_path, 20, "data.valid=0.3")
-    monkeypatch.setattr("sixjars.runs.evaluate.LARGEST", 100)
-    with pytest.raises(DataError, match=r"^0 MB of it are too many to read for that\.$"):
-        training_set(open_run(own.folder))
 
 
 def test_time_is_a_tenth_or_two_seconds(recipe: Recipe) -> None:
@@ -822,21 +746,16 @@ def test_time_is_a_tenth_or_two_seconds(recipe: Recipe) -> None:
 
 
 def test_folds_have_the_mean(tmp_path: Path) -> None:
-    file = other_rows(tmp_path, 40)
-    changes = [
-        f"data.train={file}",
-        "data.sample=null",
-        "data.source.column=document",
-        "learning.folds=2",
-    ]
-    run = sixjars.train(RECIPE, [*changes, "learning.steps=1"], out=tmp_path / "run", device="cpu")
+    data = [f"data.train={other_rows(tmp_path, 40)}", "data.sample=null"]
+    changes = [*data, "data.source.column=document", "learning.folds=2", "learning.steps=1"]
+    run = sixjars.train(RECIPE, changes, out=tmp_path / "run", device="cpu")
     each = [read_entries(run.folder / "folds" / str(number))[0].baselines for number in (1, 2)]
     for at, found in enumerate(run.baselines):
         wanted = sum(float(fold[at].value("accuracy@1") or 0) for fold in each) / 2
         assert found.value("accuracy@1") == pytest.approx(wanted)
         assert found.scores[0].count == 40
     assert len(run.baselines) == 2
-    alone = sixjars.baselines(RECIPE, [*changes, "learning.steps=1"])
+    alone = sixjars.baselines(RECIPE, changes)
     assert [own.scores for own in alone] == [own.scores for own in run.baselines]
     assert sixjars.evaluate(run.folder, device="cpu").baselines == ()  # it learned from all rows
 
@@ -877,28 +796,36 @@ def test_a_table_and_a_task(tmp_path: Path) -> None:
 
 def test_notes_reach_the_reporter(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sixjars.evaluation.baselines.table.find_spec", lambda name: None)
-    told = Told()
-    found = sixjars.baselines(RECIPE, FEW, reporter=told)
+    notes = Notes()
+    found = sixjars.baselines(RECIPE, FEW, reporter=notes)
     assert [own.name for own in found] == ["the most frequent label"]
-    assert told.notes[-1].endswith("Run: pip install 'sixjars[baselines]'")
+    assert notes.lines[-1].endswith("Run: pip install 'sixjars[baselines]'")
 
 
-def test_what_is_no_data_is_refused() -> None:
-    with pytest.raises(
-        DataError,
-        match=r"^data must be a pandas or Arrow table, or a list of dicts, but is 3 \(int\)\.$",
-    ):
-        sixjars.baselines(3, task="document_classification")
-
-
-def test_data_and_a_recipe_are_told_apart() -> None:
-    sentence = r"^data in memory needs a task: sixjars.baselines\(TABLE, task='document_classification'\)\.$"
-    with pytest.raises(DataError, match=sentence):
-        sixjars.baselines(rows_of_two())
-    with pytest.raises(
-        DataError, match=r"^columns are for data with a task; a recipe names its own\.$"
-    ):
-        sixjars.baselines(RECIPE, columns={"source": "text"})
+@pytest.mark.parametrize(
+    ("data", "options", "sentence"),
+    [
+        (
+            3,
+            {"task": "document_classification"},
+            "data must be a pandas or Arrow table, or a list of dicts, but is 3 (int).",
+        ),
+        (
+            rows_of_two(),
+            {},
+            "data in memory needs a task: sixjars.baselines(TABLE, task='document_classification').",
+        ),
+        (
+            RECIPE,
+            {"columns": {"source": "text"}},
+            "columns are for data with a task; a recipe names its own.",
+        ),
+    ],
+)
+def test_what_is_refused(data: Any, options: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(DataError) as caught:
+        sixjars.baselines(data, **options)
+    assert str(caught.value) == sentence
 
 
 def test_an_error_in_a_table_names_no_file() -> None:
@@ -915,9 +842,9 @@ def test_an_error_in_a_table_names_no_file() -> None:
 def test_it_is_said_what_was_read_of_a_table_and_what_was_left_out() -> None:
     rows: list[dict[str, Any]] = [*rows_of_two()]
     rows[3]["label"] = None
-    told = Told()
-    found = sixjars.baselines(rows, task="document_classification", reporter=told)
-    assert told.notes[:2] == [
+    notes = Notes()
+    found = sixjars.baselines(rows, task="document_classification", reporter=notes)
+    assert notes.lines[:2] == [
         "source = 'text' (by its name), label = 'label' (by its name).",
         "the table: 1 bad row was skipped. Row 4: column 'label' has no value.",
     ]
@@ -928,9 +855,7 @@ def test_what_compare_prints_for_programs_is_that_of_evaluate(
     call: Call, run: Path, tmp_path: Path
 ) -> None:
     other = shutil.copytree(run, tmp_path / "other")
-    said = call("compare", run, other, "--out", tmp_path / "all", "--device", "cpu", "--json")
+    said = call("compare", run, other, "--out", tmp_path / "all", *CPU, "--json")
     compared = json.loads(said.out)["baselines"]
-    assert (
-        compared == json.loads(call("evaluate", run, "--json", "--device", "cpu").out)["baselines"]
-    )
+    assert compared == json.loads(call("evaluate", run, "--json", *CPU).out)["baselines"]
     assert [baseline["name"] for baseline in compared] == ["the most frequent label", LINEAR]

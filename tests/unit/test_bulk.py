@@ -58,7 +58,10 @@ def test_the_parts_of_all_jobs_are_the_whole(ending: str, predict: Predicting) -
     assert rows_of(predict.out) == whole
 
 
-def test_samples_are_the_same_draws_in_parts(predict: Predicting) -> None:
+def test_samples_are_the_same_draws_in_parts(
+    predict: Predicting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sixjars.bulk.worker.AT_ONCE", 1)
     predict.words("in.txt")
     search = ("--search", "sample", "--nbest", 2, "--json")
     whole = [json.loads(line)["text"] for line in predict(*search).out.splitlines()]
