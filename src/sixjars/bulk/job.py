@@ -11,7 +11,6 @@ from sixjars.bulk.plan import (
     BulkPlan,
     FilePart,
     Shard,
-    facts_of,
     keep_plan,
     kept_plan,
     planned,
@@ -22,6 +21,7 @@ from sixjars.data.tables import FORMATS
 from sixjars.data.text.files import ending_of
 from sixjars.model.compiling import compiled_for
 from sixjars.progress import number_of, tell
+from sixjars.runs.fine_tune import fingerprint
 from sixjars.runs.prediction.input_warnings import InputCounts
 from sixjars.runs.prediction.predictor import Predictor
 from sixjars.runs.prediction.threads import prediction_threads
@@ -60,8 +60,12 @@ def job_of(
     output = Path(order.output)
     _check(output)
     inputs = inputs_of(str(given), output)
-    search = order.search.model_dump(mode="json")
-    facts = facts_of(predictor, search, order.precision, as_json=order.as_json)
+    facts = {
+        "weights": fingerprint(predictor.folder),
+        "search": order.search.model_dump(mode="json"),
+        "precision": order.precision,
+        "json": order.as_json,
+    }
     plan = kept_plan(output, facts, part_rows, inputs)
     if plan is None:
         plan = planned(facts, part_rows or PART_ROWS, inputs, predictor)
@@ -73,7 +77,7 @@ def job_of(
         kept_plan(output, facts, part_rows, inputs)  # another job may have been quicker
     _tell_empty(plan)
     order = replace(order, root=inputs.root)
-    parts = plan.share(shard)
+    parts = plan.parts[shard.number - 1 :: shard.count]
     left = [part for part in parts if not order.is_done(part)]
     if len(left) < len(parts) and not resume:
         there = f"holds {len(parts) - len(left)} of its {len(parts)} parts already"

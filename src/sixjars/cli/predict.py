@@ -2,9 +2,10 @@
 
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, final
+from typing import TYPE_CHECKING, Annotated, final
 
 import typer
 
@@ -121,9 +122,8 @@ def predict(
             )
         hold_conversation(predictor, settings)
         return
-    arguments = bool(texts)
-    job = _PredictionJob(predictor, settings, pictures, as_json, arguments, strict)
-    _predict_all(job, CommandInputs(texts or [], question or [], bulk.file), output_file)
+    inputs_of_all = CommandInputs(texts or [], question or [], bulk.file)
+    _PredictionJob(predictor, settings, output_file, pictures, as_json, strict).run(inputs_of_all)
 
 
 def check_one_source(texts: list[str] | None, file: Path | str | None) -> None:
@@ -142,32 +142,6 @@ def search_settings(
     given = overridden({}, setting or []) | ({} if nbest is None else {"nbest": nbest})
     base = predictor.recipe.evaluation.search
     return search_of(base, search, given, predictor.ability, "the command line"), set(given)
-
-
-def _predict_all(job: "_PredictionJob", inputs: CommandInputs, output: Path | None) -> None:
-    """Predict the inputs, and write the outputs to a file or to standard output."""
-    from sixjars.runs.prediction.outputs import output_of
-
-    predictor = job.predictor
-    note_file_names(predictor, inputs.texts)
-    table = inputs.table(predictor)
-    lines = inputs.lines(predictor, table)
-    items = inputs.items(predictor, table, lines)
-    sink = output_of(
-        predictor, table, output, nbest=job.settings.nbest, as_json=job.as_json, note=note
-    )
-    pace = Throughput(table or lines, to_terminal=output is None and sys.stdout.isatty())
-    waiting = portions(items, typed=inputs.typed, slow=lines is not None and inputs.file is None)
-    try:
-        with noting():
-            job.through(waiting, sink, InputNotes(pace, typed=inputs.typed, table=table))
-    except KeyboardInterrupt:
-        if inputs.file is None or output is None:
-            raise
-        raise Interrupted(
-            f"stopped; {output} cannot be gone on with, but a folder can: "
-            f"--output FOLDER --part-rows {PART_ROWS}, and after a stop the same with --resume."
-        ) from None
 
 
 def with_attention(predictor: "Predictor") -> str:
@@ -205,43 +179,75 @@ class _PredictionJob:
 
     predictor: "Predictor"
     settings: "SearchSettings"
+    output: Path | None
     pictures: Path | None
     as_json: bool
-    arguments: bool
-    """Whether inputs are arguments: then it is an error where none can be used."""
     strict: bool
     """Whether the exit code is 1 where an input was skipped."""
 
-    def through(
-        self, waiting: "Iterator[list[Item]]", sink: "PredictionOutput", notes: InputNotes
-    ) -> None:
-        """Predict all portions; an input that cannot be used is an empty line, and noted."""
-        from sixjars.runs.prediction.threads import prediction_threads
+    def run(self, inputs: CommandInputs) -> None:
+        """Predict the inputs, and write the outputs to a file or to standard output."""
+        from sixjars.runs.prediction.outputs import output_of
 
-        options: dict[str, Any] = {"search": self.settings}
-        options["details"] = self.as_json or self.pictures is not None
-        done = 0
-        drawn = set[str]()
+        predictor, output = self.predictor, self.output
+        note_file_names(predictor, inputs.texts)
+        table = inputs.table(predictor)
+        lines = inputs.lines(predictor, table)
+        items = inputs.items(predictor, table, lines)
+        nbest = self.settings.nbest
+        sink = output_of(predictor, table, output, nbest=nbest, as_json=self.as_json, note=note)
+        pace = Throughput(table or lines, to_terminal=output is None and sys.stdout.isatty())
+        slow = lines is not None and inputs.file is None
+        notes = InputNotes(pace, typed=inputs.typed, table=table)
         try:
-            with prediction_threads(self.predictor) as threads:
-                for items in waiting:
-                    inputs = [values for values, _ in items]
-                    rows = self.predictor.nbest(inputs, first=done, threads=threads, **options)
-                    if self.arguments and not done and all(row[0].error for row in rows):
-                        raise DataError(str(rows[0][0].error))
-                    if self.pictures is not None:
-                        drawn |= _draw(self.pictures, self.predictor, rows, first=done)
-                    sink.take(items, rows)
-                    done += len(items)
-                    notes.take(rows)
+            with noting(), closing(sink):
+                waiting = portions(items, typed=inputs.typed, slow=slow)
+                drawn = self._written(waiting, sink, notes, arguments=bool(inputs.texts))
+        except KeyboardInterrupt:
+            if inputs.file is None or output is None:
+                raise
+            raise Interrupted(
+                f"stopped; {output} cannot be gone on with, but a folder can: "
+                f"--output FOLDER --part-rows {PART_ROWS}, and after a stop the same with --resume."
+            ) from None
         finally:
-            notes.pace.clear()
-            sink.close()
+            pace.clear()
         if drawn:
             note_fonts(drawn)
             note(f"the pictures are in {self.pictures}")
         if notes.end(strict=self.strict):
             raise typer.Exit(1)
+
+    def _written(
+        self,
+        waiting: "Iterator[list[Item]]",
+        sink: "PredictionOutput",
+        notes: InputNotes,
+        *,
+        arguments: bool,
+    ) -> set[str]:
+        """Write all portions; an input that cannot be used is an empty line. The texts drawn."""
+        from sixjars.runs.prediction.threads import prediction_threads
+
+        drawn = set[str]()
+        with prediction_threads(self.predictor) as threads:
+            for items in waiting:
+                done = notes.counts.rows
+                rows = self.predictor.nbest(
+                    [values for values, _ in items],
+                    search=self.settings,
+                    first=done,
+                    details=self.as_json or self.pictures is not None,
+                    threads=threads,
+                )
+                # of arguments, it is an error where none can be used
+                if arguments and not done and all(row[0].error for row in rows):
+                    raise DataError(str(rows[0][0].error))
+                if self.pictures is not None:
+                    drawn |= _draw(self.pictures, self.predictor, rows, first=done)
+                sink.take(items, rows)
+                notes.take(rows)
+        return drawn
 
 
 def _draw(

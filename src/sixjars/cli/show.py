@@ -187,10 +187,9 @@ def show_explanation(console: Console, explanation: "Explanation") -> None:
 
 
 def _weights(weights: "Sequence[ExplainedWeight]") -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
-    for name in ("    parameter", "letter", "shape"):
-        table.add_column(name, no_wrap=True, header_style="dim")
-    table.add_column("count", justify="right", no_wrap=True, header_style="dim")
+    table = plain_table("    parameter", "letter", "shape", "count", texts=3)
+    for column in table.columns:
+        column.header_style = "dim"
     for weight in weights:
         shape = " × ".join(str(size) for size in weight.shape)
         fixed = "" if weight.trainable else " (not trained)"

@@ -1,6 +1,6 @@
 """Commands that create a recipe or a run: `demo`, `new`, `train`, `tune`."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -128,28 +128,22 @@ def estimated(file: Path) -> list[str]:
     return [] if budget is None else budget.sentences
 
 
-def _columns(named: Mapping[str, Sequence[str] | None], also: Sequence[str]) -> dict[str, str]:
-    """The column of each field that the command line names; two for one field are refused."""
+def _columns(named: Mapping[str, Sequence[str] | None], pairs: Sequence[str]) -> dict[str, str]:
+    """The column of each field, by the field's option or `--column`; two for one are refused."""
+    given = [(name, value) for name, values in named.items() for value in values or []]
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals:
+            raise DataError(f"--column {pair}: write FIELD=COLUMN, such as --column image=photo.")
+        given.append((name, value))
     columns: dict[str, str] = {}
-    for name, value in _named(named, also):
+    for name, value in given:
         if columns.setdefault(name, value) != value:
             raise DataError(
                 f"the {name} is given two columns, {columns[name]!r} and {value!r}, but a field is "
                 "one column; join them into one first, as docs/faq.md shows."
             )
     return columns
-
-
-def _named(
-    options: Mapping[str, Sequence[str] | None], pairs: Sequence[str]
-) -> Iterator[tuple[str, str]]:
-    """Each field that an option names, and its column."""
-    yield from ((name, value) for name, values in options.items() for value in values or [])
-    for pair in pairs:
-        name, equals, value = pair.partition("=")
-        if not equals:
-            raise DataError(f"--column {pair}: write FIELD=COLUMN, such as --column image=photo.")
-        yield name, value
 
 
 def train(
