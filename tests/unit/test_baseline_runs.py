@@ -37,7 +37,7 @@ from sixjars.runs.folder.run_folder import RunFolder, open_run
 from sixjars.runs.recipes import metrics_of, read_recipe
 from sixjars.runs.training.trend import Trend, trend_of
 from tests.conftest import Call, with_baselines
-from tests.unit.notes import Notes
+from tests.unit.trained import Notes
 
 RECIPE = "document_classification/sample_flat_initial"
 FEW = ["data.sample.size=300", "data.sample.valid=5", "data.sample.test=30", "learning.steps=1"]
