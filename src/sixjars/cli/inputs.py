@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, final
 
@@ -218,19 +218,17 @@ def note_unknown_target(tokens: Sequence[str]) -> None:
 
 
 @final
+@dataclass
 class InputNotes:
     """Faults of inputs on stderr: the first ones that were cut, and the count of those skipped.
 
     Where inputs are `typed`, each fault is printed at once.
     """
 
-    def __init__(
-        self, pace: Throughput, *, typed: bool = False, table: "TableFile | None" = None
-    ) -> None:
-        self.pace = pace
-        self.typed = typed
-        self.table = table
-        self.counts = InputCounts()
+    pace: Throughput
+    typed: bool = False
+    table: "TableFile | None" = None
+    counts: InputCounts = field(default_factory=InputCounts)
 
     def take(self, rows: "Sequence[Sequence[Prediction]]") -> None:
         """Count the faults of one portion."""

@@ -1,7 +1,7 @@
 """The command `inspect`: what a run attends to, in the terminal, as a file, or as word alignments."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -218,8 +218,7 @@ class _Inspection:
         good = [row for row in rows if row[0].error is None]
         if not good:
             raise DataError(str(rows[0][0].error))
-        for row in good:
-            _note_cut(row[0])
+        _note_cut(row[0] for row in good)
         views = [self._view(row) for row in good]
         if out is None:
             self._print(views, [self._decisive(row[0]) for row in good])
@@ -276,14 +275,7 @@ class _Inspection:
 
         order = order_in_words(self.settings) if self.predictor.ability.searches else ""
         forced = self.target is not None
-        pieces = self.pieces
-        view = view_of(
-            self.predictor,
-            predictions,
-            pieces=pieces,
-            forced=forced,
-            order=order,
-        )
+        view = view_of(self.predictor, predictions, pieces=self.pieces, forced=forced, order=order)
         chosen_view(view, self.view)  # refuse a view that the model does not have
         return view
 
@@ -363,9 +355,10 @@ def print_alignments(
         raise typer.Exit(1)
 
 
-def _note_cut(prediction: "Prediction") -> None:
-    if prediction.truncated:
-        note(f"note: {cut_in_words()}")
+def _note_cut(predictions: "Iterable[Prediction]") -> None:
+    for prediction in predictions:
+        if prediction.truncated:
+            note(f"note: {cut_in_words()}")
 
 
 def _is_empty(given: "Input", target: str | None) -> bool:
@@ -396,7 +389,7 @@ def _links(
     rows = zip(pairs, predictions, source_words, target_words, strict=True)
     for pair, prediction, left, right in rows:
         if prediction.error is None and not _is_empty(*pair):
-            _note_cut(prediction)
+            _note_cut([prediction])
             yield pharaoh(linked(prediction.weights, left, right))
             continue
         failed += [] if _is_empty(*pair) else [[prediction]]
