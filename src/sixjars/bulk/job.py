@@ -101,7 +101,6 @@ def _check(output: Path) -> None:
 
 
 def _tell_empty(plan: BulkPlan) -> None:
-    """Report the files that there is nothing to write for."""
     empty = [source.name for source in plan.sources if not source.rows]
     if empty:
         names = ", ".join(empty[:MOST_NAMES]) + (", …" if len(empty) > MOST_NAMES else "")

@@ -177,7 +177,6 @@ def _as_they_come(stream: BinaryIO) -> Iterator[bytes]:
 
 
 def _rows_of(predictor: "Predictor", file: "TableFile") -> "Iterator[Item]":
-    """The rows of a file with columns; images and videos may be beside it."""
     row = None
     for row in file.rows():
         yield input_of_row(predictor, file.path, row)

@@ -109,7 +109,6 @@ def new(
 
 
 def _race(file: Path, minutes: float) -> "Race":
-    """Train the candidates of a recipe for some minutes, and show their scores."""
     from sixjars.cli.show import show_race
     from sixjars.starter.race import race
 

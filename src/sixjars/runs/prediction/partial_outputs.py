@@ -98,7 +98,6 @@ def _write(
     tells: Sequence[Tell],
     after: Check | None,
 ) -> None:
-    """The outputs for one encoded batch."""
     network = predictor.network
     [(batch, source)] = encoded_batches(network, encoded.dataset.batches(), examples=len(tells))
     builder = PredictionBuilder(

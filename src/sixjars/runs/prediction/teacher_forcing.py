@@ -116,7 +116,6 @@ def _failed(predictor: Predictor, request: Request, sentence: str | None) -> Pre
 def _predictions(
     predictor: Predictor, encoded: EncodedRequests, *, posterior: bool
 ) -> Iterator[Prediction]:
-    """The predictions of encoded requests, in their order."""
     examples, name = predictor.recipe.evaluation.batch_examples, predictor.fields.output.name
     forced = teacher_forced(
         predictor.network, encoded.dataset, examples=examples, posterior=posterior
