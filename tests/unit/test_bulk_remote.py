@@ -50,10 +50,8 @@ def test_answers_are_those_of_local_files(
     for shard in ("1/2", "2/2"):
         said = call(*begun, "--part-rows", 3, "--shard", shard)
         assert said.code == local.code == 0
-    assert (
-        said.err.splitlines()[0]
-        == f"note: left out because of the ending: 1 file in file://{folder}/"
-    )
+    expected = f"note: left out because of the ending: 1 file in file://{folder}/"
+    assert said.err.splitlines()[0] == expected
     assert there(far) == there(here)
     (far / there(far)[0]).unlink()
     again = call(*begun, "--resume")
@@ -100,10 +98,8 @@ def test_what_cannot_be_read_is_a_sentence(
     assert bad.endswith(check)
     (folder / "none/bad.parquet").unlink()
     (folder / "none/no.csv").write_text("id,word\n1,ghar\n")
-    assert (
-        said(f"{at}/none")
-        == f"{at}/none/no.csv has no column 'roman', which this run reads; it has 'id', 'word'."
-    )
+    expected = f"{at}/none/no.csv has no column 'roman', which this run reads; it has 'id', 'word'."
+    assert said(f"{at}/none") == expected
     (folder / "none/no.csv").write_text("id,roman\n")
     assert said(f"{at}/none") == f"{at}/none/no.csv has no rows."
 
