@@ -11,10 +11,9 @@ import pytest
 
 import sixjars
 from sixjars.bulk import on_ray
-from sixjars.bulk.job import BulkJob, job_of
+from sixjars.bulk.job import BulkJob, RowReader, Worker, WorkerSettings, job_of
 from sixjars.bulk.on_ray import PartWorker, pool_size, predicted_on_ray
 from sixjars.bulk.plan import BulkPlan, Shard, SourceFile, keep_plan
-from sixjars.bulk.worker import RowReader, Worker, WorkerSettings
 from sixjars.errors import DataError, MissingExtra
 from sixjars.runs.prediction.input_warnings import InputCounts
 from sixjars.runs.prediction.prediction import Prediction
@@ -61,7 +60,7 @@ def test_the_parts_of_all_jobs_are_the_whole(ending: str, predict: Predicting) -
 def test_samples_are_the_same_draws_in_parts(
     predict: Predicting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sixjars.bulk.worker.AT_ONCE", 1)
+    monkeypatch.setattr("sixjars.bulk.job.AT_ONCE", 1)
     predict.words("in.txt")
     search = ("--search", "sample", "--nbest", 2, "--json")
     whole = [json.loads(line)["text"] for line in predict(*search).out.splitlines()]

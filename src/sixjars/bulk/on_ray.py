@@ -8,9 +8,8 @@ from typing import Any, Final, final
 
 from pydantic import TypeAdapter
 
-from sixjars.bulk.job import BulkJob
+from sixjars.bulk.job import BulkJob, WorkerSettings
 from sixjars.bulk.plan import FilePart
-from sixjars.bulk.worker import WorkerSettings
 from sixjars.runs.prediction.input_warnings import InputCounts
 from sixjars_runtime.errors import DataError, MissingExtra, RunError, SixJarsError, first_line
 

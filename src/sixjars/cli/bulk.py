@@ -17,7 +17,7 @@ from sixjars_runtime.errors import DataError, Interrupted
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from sixjars.bulk.worker import WorkerSettings
+    from sixjars.bulk.job import WorkerSettings
     from sixjars.runs.prediction.predictor import Predictor
 
 Engine = Literal["local", "ray"]

@@ -103,7 +103,7 @@ def predict(
     predictor = load(run, device=place, precision=precision, allow=allow or [])
     settings, _ = search_settings(predictor, search, nbest, setting)
     if bulk.is_asked:
-        from sixjars.bulk.worker import WorkerSettings
+        from sixjars.bulk.job import WorkerSettings
 
         allowed = tuple(allow or [])
         paths = str(run), "", str(output_file)
