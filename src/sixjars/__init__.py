@@ -81,8 +81,8 @@ if TYPE_CHECKING:
     from sixjars.runs.data.prepare import generate_sample as generate_sample
     from sixjars.runs.evaluate import Evaluation as Evaluation
     from sixjars.runs.evaluate import evaluate as evaluate
+    from sixjars.runs.explanation.explain import Explanation as Explanation
     from sixjars.runs.explanation.explain import explain as explain
-    from sixjars.runs.explanation.sections import Explanation as Explanation
     from sixjars.runs.faithfulness import AttentionCheck as AttentionCheck
     from sixjars.runs.faithfulness import check_attention as check_attention
     from sixjars.runs.folder.share import pack as pack
@@ -116,7 +116,6 @@ _MODULES = {
     "flow.searching": "Hypothesis SpecialTokens",
     "flow.values": "Batch Context DecoderOutput Encoded Layout Padded Prepared SegmentLevel Segments State StepOutput",
     "drawing.draw": "draw",
-    "runs.explanation.sections": "Explanation",
     "drawing.matplotlib.heatmap": "heat_map",
     "loss": "token_loss",
     "model.bridges.attention": "Attention TwoLevelAttention",
@@ -146,7 +145,7 @@ _MODULES = {
     "comparison.compare": "compare",
     "comparison.result": "Comparison",
     "runs.evaluate": "Evaluation evaluate",
-    "runs.explanation.explain": "explain",
+    "runs.explanation.explain": "Explanation explain",
     "runs.faithfulness": "AttentionCheck check_attention",
     "runs.prediction.predictor": "Predictor load",
     "runs.prediction.prediction": "Prediction",

@@ -69,7 +69,7 @@ ALLOWED = {
     ): "numbers, dates and ids are no texts",
     ("starter/choose_columns.py", "FIELDS[slot.kind].holds == 'classes'"): "labels have few values",
     (
-        "runs/explanation/sections.py",
+        "runs/explanation/explain.py",
         "isinstance(decoder, Generator)",
     ): "its contract says what is never output",
     # Hooks that a module inside a component may have, and settings that a field may have.

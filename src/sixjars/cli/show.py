@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sixjars.comparison.result import Comparison
     from sixjars.evaluation.baselines.result import Baseline
     from sixjars.evaluation.metrics import ClassRow, Confusion, Score
-    from sixjars.runs.explanation.sections import ExplainedWeight, Explanation
+    from sixjars.runs.explanation.explain import ExplainedWeight, Explanation
     from sixjars.runs.run import Run
     from sixjars.starter.race import Race
     from sixjars.tuning.result import Tuning
