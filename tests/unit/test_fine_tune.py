@@ -23,7 +23,7 @@ from sixjars.runs.recipes import Blueprint, read_recipe
 from sixjars.runs.training.network import fresh_network
 
 from .tokenizers import vocabulary
-from .trained import Notes, one_step
+from .trained import Notes, assert_same, one_step
 
 Write = Callable[..., str]
 
@@ -144,8 +144,7 @@ def test_subwords_stay_as_they_are(
     fields = {name: {"tokens": tokens, "size": 40} for name in ("source", "target")}
     old = sixjars.train(from_file(pairs(), data=fields), out=tmp_path / "old").folder
     new = sixjars.train(new_recipe(tmp_path, ROWS), out=tmp_path / "new", from_run=old).folder
-    for name in ("fields/source.json", "fields/target.json"):
-        assert (old / name).read_bytes() == (new / name).read_bytes()
+    assert_same(old, new, "fields/source.json", "fields/target.json")
 
 
 def test_what_is_left_out_is_taken_and_what_is_said_is_checked(
@@ -207,9 +206,8 @@ def test_a_fine_tuning_that_is_stopped_goes_on(words: Path, tmp_path: Path, tire
     moved = words.rename(tmp_path / "moved")
     sixjars.train(name, frozen, out=tmp_path / "stopped", resume=True)
     moved.rename(words)
-    for file in ("model.safetensors", "recipe.yaml", "run.json", "log.jsonl"):
-        first, second = (tmp_path / run / file for run in ("whole", "stopped"))
-        assert first.read_bytes() == second.read_bytes()
+    names = ("model.safetensors", "recipe.yaml", "run.json", "log.jsonl")
+    assert_same(tmp_path / "whole", tmp_path / "stopped", *names)
 
 
 def test_a_fine_tuning_that_was_killed_at_its_start_starts_from_the_same_weights(

@@ -14,6 +14,12 @@ def one_step(recipe: str, out: Path, *changes: str, size: int = 16, **options: A
     return sixjars.train(recipe, changes, out=out, device="cpu", **options).folder
 
 
+def assert_same(first: Path, second: Path, *names: str) -> None:
+    """These files of both runs are the same, byte by byte."""
+    for name in names:
+        assert (first / name).read_bytes() == (second / name).read_bytes(), name
+
+
 @final
 class Notes(Reporter):
     """The sentences, in their order."""
