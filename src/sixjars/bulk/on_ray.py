@@ -45,7 +45,7 @@ class PartWorker:
                 counts, notes = self.worker.predict(part)
         except (SixJarsError, OSError) as error:
             wrong = str(error)
-        return {"counts": [AS_TEXT.dump_json(counts)], "notes": [notes], "error": [wrong]}
+        return {"counts": [AS_TEXT.dump_json(counts).decode()], "notes": [notes], "error": [wrong]}
 
 
 def predicted_on_ray(
@@ -131,7 +131,7 @@ def _predicted(
         for row in done.iter_rows():
             if row["error"]:
                 raise DataError(row["error"])
-            yield AS_TEXT.validate_json(row["counts"]), list(map(str, row["notes"]))
+            yield AS_TEXT.validate_json(str(row["counts"])), list(map(str, row["notes"]))
     except ray.exceptions.RayError as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         reason = lines[-1].rstrip(".") if lines else type(error).__name__

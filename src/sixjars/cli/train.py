@@ -129,14 +129,14 @@ def estimated(file: Path) -> list[str]:
 
 def _columns(named: Mapping[str, Sequence[str] | None], pairs: Sequence[str]) -> dict[str, str]:
     """The column of each field, by the field's option or `--column`; two for one are refused."""
-    given = [(name, value) for name, values in named.items() for value in values or []]
+    choices = [(name, value) for name, values in named.items() for value in values or []]
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals:
             raise DataError(f"--column {pair}: write FIELD=COLUMN, such as --column image=photo.")
-        given.append((name, value))
+        choices.append((name, value))
     columns: dict[str, str] = {}
-    for name, value in given:
+    for name, value in choices:
         if columns.setdefault(name, value) != value:
             raise DataError(
                 f"the {name} is given two columns, {columns[name]!r} and {value!r}, but a field is "
