@@ -7,9 +7,7 @@
 The names below are loaded when they are first used, so that `import sixjars` costs nothing.
 """
 
-import ast
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sixjars.version import version_of as version_of
@@ -83,8 +81,8 @@ if TYPE_CHECKING:
     from sixjars.runs.data.prepare import generate_sample as generate_sample
     from sixjars.runs.evaluate import Evaluation as Evaluation
     from sixjars.runs.evaluate import evaluate as evaluate
+    from sixjars.runs.explanation.explain import Explanation as Explanation
     from sixjars.runs.explanation.explain import explain as explain
-    from sixjars.runs.explanation.sections import Explanation as Explanation
     from sixjars.runs.faithfulness import AttentionCheck as AttentionCheck
     from sixjars.runs.faithfulness import check_attention as check_attention
     from sixjars.runs.folder.share import pack as pack
@@ -107,14 +105,66 @@ if TYPE_CHECKING:
     from sixjars.tuning.result import Tuning as Tuning
     from sixjars.tuning.tune import tune as tune
 
-# The imports above run for type checkers alone; they are also the list of what is offered here.
-_SOURCE = ast.parse(Path(__file__).read_text(encoding="utf-8"))
-[_OFFERED] = (node for node in _SOURCE.body if isinstance(node, ast.If))
-_HOMES = {
-    line.names[0].name: str(line.module)
-    for line in _OFFERED.body
-    if isinstance(line, ast.ImportFrom)
+_MODULES = {
+    "data.field": "Field Positions",
+    "data.packing": "packed",
+    "errors": "SixJarsError",
+    "evaluation.metrics.outcome": "Metric Outcome Score",
+    "evaluation.metrics.table": "score",
+    "decoding": "beam_rows search",
+    "flow.contracts": "Bridge Decoder Encoder Generator StateShape",
+    "flow.searching": "Hypothesis SpecialTokens",
+    "flow.values": "Batch Context DecoderOutput Encoded Layout Padded Prepared SegmentLevel Segments State StepOutput",
+    "drawing.draw": "draw",
+    "drawing.matplotlib.heatmap": "heat_map",
+    "loss": "token_loss",
+    "model.bridges.attention": "Attention TwoLevelAttention",
+    "model.bridges.location": "LocationAttention",
+    "model.bridges.every_step": "EveryStep",
+    "model.bridges.initial": "InitialState",
+    "model.bridges.pooling": "AttentionPooling",
+    "model.build": "Network",
+    "model.decoders.label": "LabelDecoder",
+    "model.decoders.pointer": "PointerDecoder",
+    "model.decoders.sequence": "SequenceDecoder",
+    "model.encoders.bag": "BagEncoder NgramVectors WideDeepEncoder",
+    "model.encoders.image": "ImageEncoder ImageQuestionEncoder",
+    "model.encoders.nothing": "NothingEncoder",
+    "model.encoders.pair": "PairEncoder",
+    "model.encoders.points": "PointsEncoder",
+    "model.encoders.text": "HierarchyEncoder TextEncoder",
+    "model.encoders.video": "VideoEncoder",
+    "model.layers": "WordEmbedding",
+    "model.visual": "VisualInput",
+    "progress": "ConsoleProgress Reporter",
+    "recipe.data": "FieldSettings",
+    "recipe.sections": "Recipe SearchSettings",
+    "evaluation.baselines.result": "Baseline",
+    "runs.align": "Alignment align",
+    "starter.baselines": "baselines",
+    "comparison.compare": "compare",
+    "comparison.result": "Comparison",
+    "runs.evaluate": "Evaluation evaluate",
+    "runs.explanation.explain": "Explanation explain",
+    "runs.faithfulness": "AttentionCheck check_attention",
+    "runs.prediction.predictor": "Predictor load",
+    "runs.prediction.prediction": "Prediction",
+    "runs.data.prepare": "generate_sample",
+    "runs.recipes": "read_recipe",
+    "reports.report": "report",
+    "runs.run": "Run",
+    "runs.folder.share": "pack push",
+    "starter.write": "new",
+    "runs.train": "train",
+    "tuning.tune": "tune",
+    "tuning.result": "Tuning",
+    "serving.export.agreement": "Agreement",
+    "serving.export.files": "Exported export",
+    "serving.client": "Answer Client",
+    "serving.server.run": "serve",
+    "serving.server.settings": "ServerSettings",
 }
+_HOMES = {name: f"sixjars.{module}" for module, names in _MODULES.items() for name in names.split()}
 
 __all__ = sorted(_HOMES)
 

@@ -22,7 +22,7 @@ from sixjars.model.decoders.pointer import PointerDecoder
 from sixjars.model.decoders.sequence import SequenceDecoder
 from sixjars.model.encoders.text import TextEncoder
 from sixjars.runs.data.splits import splits_of
-from sixjars.runs.explanation.sections import explanation_of
+from sixjars.runs.explanation.explain import explanation_of
 from sixjars.runs.folder.run_folder import RunFolder
 from sixjars.runs.recipes import Blueprint, read_recipe
 

@@ -55,7 +55,7 @@ ALLOWED = {
         "'tokens' not in suggested",
     ): "a key that statistics suggest for texts",
     (
-        "runs/explanation/sections.py",
+        "runs/explanation/explain.py",
         "isinstance(decoder, Generator)",
     ): "its contract says what is never output",
     # Hooks that a module inside a component may have, and settings that a field may have.

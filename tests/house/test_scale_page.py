@@ -15,7 +15,6 @@ from tests.house.test_pages import DOCS, FENCE, OURS
 import sixjars
 from sixjars.bulk import on_ray
 from sixjars.bulk.job import BulkJob
-from sixjars.bulk.worker import WrittenRows
 from sixjars.cli import app
 
 PAGE = (DOCS / "scale.md").read_text(encoding="utf-8")
@@ -52,7 +51,7 @@ def by_hand(
     for at in range(len(job.left)):
         said = worker({"id": [at]})
         assert said["error"] == [""]
-        yield WrittenRows(said["rows"][0]), said["notes"][0]
+        yield on_ray.AS_TEXT.validate_json(said["counts"][0]), said["notes"][0]
 
 
 def test_the_commands_with_ray(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,84 +2,91 @@
 
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import sixjars
 from sixjars.errors import DataError
 from sixjars.runs.align import Alignment
+from tests.conftest import Call, Said
 
 ENGLISH = ["the house", "the book", "", "a book"]
 GERMAN = ["das Haus", "das Buch", "", "ein Buch"]
 LINKS = ["0-0 1-1", "0-0 1-1", "", "0-0 1-1"]
 
 
+Align = Callable[..., Said]
+
+
+def lines_of(path: Path, lines: Iterable[str]) -> Path:
+    path.write_text("".join(f"{line}\n" for line in lines))
+    return path
+
+
 @pytest.fixture
 def texts(tmp_path: Path) -> tuple[Path, Path]:
-    for name, lines in (("en", ENGLISH), ("de", GERMAN)):
-        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines))
-    return tmp_path / "en", tmp_path / "de"
+    return lines_of(tmp_path / "en", ENGLISH), lines_of(tmp_path / "de", GERMAN)
 
 
-def test_links_are_printed(call: Any, texts: tuple[Path, Path]) -> None:
-    assert call("align", *texts).out.splitlines() == LINKS
+@pytest.fixture
+def align(call: Call, texts: tuple[Path, Path]) -> Align:
+    """`sixjars align` of both texts."""
+    return partial(call, "align", *texts)
 
 
-def test_links_are_written(call: Any, texts: tuple[Path, Path], tmp_path: Path) -> None:
-    said = call("align", *texts, "--out", tmp_path / "links")
+def table_of(path: Path, mark: str, *more: tuple[str, str], header: bool = True) -> Path:
+    """Both texts as a table, and rows after them."""
+    rows = [*([("en", "de")] if header else []), *zip(ENGLISH, GERMAN, strict=True), *more]
+    return lines_of(path, map(mark.join, rows))
+
+
+def test_links_are_printed_or_written(align: Align, tmp_path: Path) -> None:
+    assert align().out.splitlines() == LINKS
+    said = align("--out", tmp_path / "links")
     assert (said.code, said.out) == (0, "")
     assert (tmp_path / "links").read_text().split("\n") == [*LINKS, ""]
-    again = call("align", *texts, "--out", tmp_path / "links")
-    assert again.sentence == f"--out {tmp_path / 'links'} exists already; choose another name."
+    refused = f"--out {tmp_path / 'links'} exists already; choose another name."
+    assert align("--out", tmp_path / "links").sentence == refused
 
 
-def test_a_table_has_both_texts(call: Any, tmp_path: Path) -> None:
-    rows = [pair for pair in zip(ENGLISH, GERMAN, strict=True) if pair[0]]
-    (tmp_path / "pairs.tsv").write_text("en\tde\n" + "".join("\t".join(row) + "\n" for row in rows))
-    assert (
-        call("align", tmp_path / "pairs.tsv", "--columns", "en,de").out.splitlines()
-        == ["0-0 1-1"] * 3
-    )
-    numbered = tmp_path / "numbered.tsv"
-    numbered.write_text("".join("\t".join(row) + "\n" for row in rows))
-    assert call("align", numbered, "--columns", "2,1").out.splitlines() == ["0-0 1-1"] * 3
+def test_a_table_has_both_texts(call: Call, tmp_path: Path) -> None:
+    named = table_of(tmp_path / "pairs.tsv", "\t")
+    numbered = table_of(tmp_path / "numbered.tsv", "\t", header=False)
+    for table, columns in ((named, "en,de"), (numbered, "2,1")):
+        assert call("align", table, "--columns", columns).out.splitlines() == LINKS
     assert call("align", numbered).sentence == (
         "Give two texts to align, or one table and two of its columns: --columns english,french."
     )
 
 
-def test_rows_with_an_empty_cell_have_an_empty_line(call: Any, tmp_path: Path) -> None:
+EMPTY = "2 rows with an empty cell; an empty line of links stands for each."
+
+
+def test_rows_with_an_empty_cell_have_an_empty_line(call: Call, tmp_path: Path) -> None:
     """So that lines stay beside the rows of the table; another delimiter is found."""
-    rows = [*zip(ENGLISH, GERMAN, strict=True), ("the book", "")]
-    (tmp_path / "pairs.csv").write_text("en;de\n" + "".join(f"{one};{two}\n" for one, two in rows))
-    said = call("align", tmp_path / "pairs.csv", "--columns", "en,de")
+    table = table_of(tmp_path / "pairs.csv", ";", ("the book", ""))
+    said = call("align", table, "--columns", "en,de")
     assert said.out.split("\n") == [*LINKS, "", ""]
-    assert said.err.splitlines() == [
-        f"note: {tmp_path / 'pairs.csv'} has ';' between its columns, and is read that way; ',' was expected.",
-        f"note: {tmp_path / 'pairs.csv'}: 2 rows with an empty cell; an empty line of links stands for each.",
-    ]
+    delimiter = "has ';' between its columns, and is read that way; ',' was expected."
+    assert said.err.splitlines() == [f"note: {table} {delimiter}", f"note: {table}: {EMPTY}"]
 
 
 @pytest.mark.parametrize(("name", "mark"), [("pairs.tsv", "\t"), ("pairs.csv", ",")])
 def test_empty_lines_of_a_table_have_an_empty_line(
-    name: str, mark: str, call: Any, tmp_path: Path
+    name: str, mark: str, call: Call, tmp_path: Path
 ) -> None:
     lines = [f"{one}{mark}{two}" if one else "" for one, two in zip(ENGLISH, GERMAN, strict=True)]
-    (tmp_path / name).write_text("\n".join(["en" + mark + "de", *lines, " ", ""]))
-    said = call("align", tmp_path / name, "--columns", "en,de", "--out", tmp_path / "links")
-    assert said.code == 0
-    assert (tmp_path / "links").read_text().split("\n") == [*LINKS, "", ""]
-    told = "2 rows with an empty cell; an empty line of links stands for each."
-    assert f"note: {tmp_path / name}: {told}\n" in said.err
+    table = lines_of(tmp_path / name, ["en" + mark + "de", *lines, " "])
+    said = call("align", table, "--columns", "en,de")
+    assert (said.code, said.out.split("\n")) == (0, [*LINKS, "", ""])
+    assert f"note: {table}: {EMPTY}\n" in said.err
 
 
-def test_a_header_that_is_read_as_a_pair_is_told(call: Any, tmp_path: Path) -> None:
-    rows = [*zip(ENGLISH, GERMAN, strict=True)]
-    table = tmp_path / "pairs.tsv"
-    table.write_text("en\tde\n" + "".join(f"{one}\t{two}\n" for one, two in rows))
+def test_a_header_that_is_read_as_a_pair_is_told(call: Call, tmp_path: Path) -> None:
+    table = table_of(tmp_path / "pairs.tsv", "\t")
     said = call("align", table, "--columns", "2,1")
     assert len(said.out.splitlines()) == 5
     assert (
@@ -89,12 +96,13 @@ def test_a_header_that_is_read_as_a_pair_is_told(call: Any, tmp_path: Path) -> N
     assert "a header" not in call("align", table, "--columns", "de,en").err
 
 
-def test_the_diagonal_can_be_left_out(call: Any, tmp_path: Path) -> None:
+def test_the_diagonal_can_be_left_out(call: Call, tmp_path: Path) -> None:
     draw = random.Random(0)
     rows = [draw.sample("abcdef", 3) for _ in range(30)]
-    for name, step in (("a", 1), ("b", -1)):
-        (tmp_path / name).write_text("".join(" ".join(row[::step]) + "\n" for row in rows))
-    both = tmp_path / "a", tmp_path / "b"
+    both = [
+        lines_of(tmp_path / name, (" ".join(row[::step]) for row in rows))
+        for name, step in (("a", 1), ("b", -1))
+    ]
     assert call("align", *both, "--diagonal", "0").out == "0-2 1-1 2-0\n" * 30
     assert call("align", *both).out != "0-2 1-1 2-0\n" * 30
     for wrong in ("nan", "-1.0", "100000.0"):
@@ -105,73 +113,62 @@ def test_the_diagonal_can_be_left_out(call: Any, tmp_path: Path) -> None:
     assert list(sixjars.align(["a b", None], ["x y", "y"]).to_pharaoh()) == ["0-0 1-1", ""]  # type: ignore[list-item]
 
 
-def test_more_text_is_learned_from(call: Any, tmp_path: Path) -> None:
+def test_more_text_is_learned_from(call: Call, tmp_path: Path) -> None:
     """One pair alone teaches nothing about which of its words belong together, but for where they stand."""
     draw = random.Random(0)
     rows = [draw.sample("abcdefghijklmnop", 4) for _ in range(300)]
     texts = {"c": rows, "d": [[letter * 2 for letter in reversed(row)] for row in rows]}
-    for name, lines in {"a": [["b", "a"]], "b": [["aa", "bb"]], **texts}.items():
-        (tmp_path / name).write_text("".join(" ".join(line) + "\n" for line in lines))
-    a, b, *others = (tmp_path / name for name in "abcd")
+    texts |= {"a": [["b", "a"]], "b": [["aa", "bb"]]}
+    a, b, *others = (lines_of(tmp_path / name, map(" ".join, texts[name])) for name in "abcd")
     assert call("align", a, b).out == "0-0 1-1\n"
     assert call("align", a, b, "--also", *others).out == "0-1 1-0\n"
 
 
-def test_empty_lines_at_the_end_of_one_text_are_nothing(call: Any, tmp_path: Path) -> None:
-    (tmp_path / "a").write_text("the house\nthe book\n\n\n")
-    (tmp_path / "b").write_text("das Haus\ndas Buch\n")
-    assert call("align", tmp_path / "a", tmp_path / "b").out == "0-0 1-1\n0-0 1-1\n"
+def test_empty_lines_at_the_end_of_one_text_are_nothing(call: Call, tmp_path: Path) -> None:
+    longer = lines_of(tmp_path / "a", ["the house", "the book", "", ""])
+    shorter = lines_of(tmp_path / "b", ["das Haus", "das Buch"])
+    assert call("align", longer, shorter).out == "0-0 1-1\n0-0 1-1\n"
     assert len(list(sixjars.align(["a", "b"], ["c", "d", "", None]).to_pharaoh())) == 2  # type: ignore[list-item]
 
 
-def test_texts_of_different_length(call: Any, texts: tuple[Path, Path], tmp_path: Path) -> None:
-    (tmp_path / "one").write_text("a\n")
-    assert call("align", texts[0], tmp_path / "one").sentence == (
-        f"Texts to align must have equally many lines, but {texts[0]} has 4, {tmp_path / 'one'} has 1."
-    )
-    with pytest.raises(
-        DataError, match=r"^Texts to align must .*, but the list has 2, the list has 1\.$"
-    ):
+def test_texts_of_different_length(call: Call, texts: tuple[Path, Path], tmp_path: Path) -> None:
+    one, must = lines_of(tmp_path / "one", "a"), "Texts to align must have equally many lines, but"
+    assert call("align", texts[0], one).sentence == f"{must} {texts[0]} has 4, {one} has 1."
+    with pytest.raises(DataError, match=rf"^{must} the list has 2, the list has 1\.$"):
         sixjars.align(["a", "b"], ["c"])
 
 
-def test_files_that_cannot_be_read(call: Any, texts: tuple[Path, Path], tmp_path: Path) -> None:
-    assert call("align", texts[0], tmp_path / "dee").sentence.startswith(
-        f"{tmp_path / 'dee'} does not exist."
-    )
-    (tmp_path / "bad").write_bytes(b"fine\nb\xffd\n")
-    assert call("align", tmp_path / "bad", tmp_path / "bad").sentence.startswith(
-        f"{tmp_path / 'bad'}, line 2: byte 2"
-    )
-    assert call("align", *texts, "--symmetrize", "grow").sentence.startswith(
-        "Invalid value for '--symmetrize'"
-    )
-    with pytest.raises(
-        DataError, match=r"^symmetrize: 'grow' is unknown\. Known: backward, forward, grow-diag,"
+def test_files_that_cannot_be_read(call: Call, align: Align, tmp_path: Path) -> None:
+    bad, gone, place = tmp_path / "bad", tmp_path / "dee", tmp_path / "en" / "links"
+    bad.write_bytes(b"fine\nb\xffd\n")
+    for said, begin in (
+        (call("align", tmp_path / "en", gone), f"{gone} does not exist."),
+        (call("align", bad, bad), f"{bad}, line 2: byte 2"),
+        (align("--symmetrize", "grow"), "Invalid value for '--symmetrize'"),
+        (align("--gold", gone), f"{gone} does not exist"),
+        (
+            align("--out", place),
+            f"--out {place} cannot be written: {tmp_path / 'en'} is not a folder.",
+        ),
     ):
+        assert said.sentence.startswith(begin)
+    unknown = r"^symmetrize: 'grow' is unknown\. Known: backward, forward, grow-diag,"
+    with pytest.raises(DataError, match=unknown):
         sixjars.align(["a"], ["b"], symmetrize="grow")  # type: ignore[arg-type]
-    place = tmp_path / "en" / "links"
-    assert call("align", *texts, "--out", place).sentence == (
-        f"--out {place} cannot be written: {tmp_path / 'en'} is not a folder."
-    )
 
 
-def test_what_stands_where_links_should_be_written_stays(
-    call: Any, texts: tuple[Path, Path], tmp_path: Path
-) -> None:
+def test_what_stands_where_links_should_be_written_stays(align: Align, tmp_path: Path) -> None:
     """A folder is refused, a device is written to: neither is replaced by a file."""
-    (tmp_path / "folder").mkdir()
-    (tmp_path / "folder" / "mine").touch()
     place = tmp_path / "folder"
-    assert (
-        call("align", *texts, "--out", place).sentence
-        == f"--out {place} is a folder; name a file in it."
-    )
+    place.mkdir()
+    (place / "mine").touch()
+    folder = f"{place} is a folder; name a file in it."
+    assert align("--out", place).sentence == f"--out {folder}"
     assert (place / "mine").exists()
-    with pytest.raises(DataError, match=r"folder is a folder; name a file in it\.$"):
-        sixjars.align(*texts).save(place)
+    with pytest.raises(DataError, match=re.escape(folder)):
+        sixjars.align(ENGLISH, GERMAN).save(place)
     (tmp_path / "null").symlink_to("/dev/null")
-    assert call("align", *texts, "--out", tmp_path / "null").code == 0
+    assert align("--out", tmp_path / "null").code == 0
     assert (tmp_path / "null").is_char_device()
 
 
@@ -181,17 +178,14 @@ found."""
 
 
 @pytest.mark.parametrize("gold", [GOLD, "0-0 1?1\n0-0 1-1\n\n0-1 1-1\n"])
-def test_links_are_scored(call: Any, texts: tuple[Path, Path], tmp_path: Path, gold: str) -> None:
+def test_links_are_scored(align: Align, tmp_path: Path, gold: str) -> None:
     (tmp_path / "gold").write_text(gold)
-    numbered = gold == GOLD
-    right, sure, found, lines = (2 + 3, 3, 4, 2) if numbered else (4 + 5, 5, 6, 4)
-    score = sixjars.align(*texts).score(tmp_path / "gold")
+    right, sure, found, lines = (2 + 3, 3, 4, 2) if gold == GOLD else (4 + 5, 5, 6, 4)
+    score = sixjars.align(ENGLISH, GERMAN).score(tmp_path / "gold")
     assert score.error_rate == pytest.approx(1 - right / (found + sure))
     assert (score.precision, score.recall) == pytest.approx((1 - 1 / found, 1 - 1 / sure))
     assert score.lines == lines
-    said = call(
-        "align", *texts, "--gold", tmp_path / "gold", "--symmetrize", "union"
-    ).out.splitlines()
+    said = align("--gold", tmp_path / "gold", "--symmetrize", "union").out.splitlines()
     assert [line.split()[0] for line in said] == ["forward", "backward", "union"]
     assert said[2].split(maxsplit=1)[1] == (
         f"alignment error rate {score.error_rate:.4f}  precision {score.precision:.4f}  recall {score.recall:.4f}"
@@ -214,20 +208,10 @@ def test_links_are_scored(call: Any, texts: tuple[Path, Path], tmp_path: Path, g
         ("\udcff\n", ", line 1: not UTF-8; is this a file of links?"),
     ],
 )
-def test_true_links_that_do_not_fit(
-    call: Any, texts: tuple[Path, Path], tmp_path: Path, gold: str, sentence: str
-) -> None:
-    (tmp_path / "gold").write_bytes(gold.encode(errors="surrogateescape"))
-    assert (
-        call("align", *texts, "--gold", tmp_path / "gold").sentence
-        == f"{tmp_path / 'gold'}{sentence}"
-    )
-
-
-def test_true_links_that_are_not_there(call: Any, texts: tuple[Path, Path], tmp_path: Path) -> None:
-    assert call("align", *texts, "--gold", tmp_path / "none").sentence.startswith(
-        f"{tmp_path / 'none'} does not exist"
-    )
+def test_true_links_that_do_not_fit(align: Align, tmp_path: Path, gold: str, sentence: str) -> None:
+    file = tmp_path / "gold"
+    file.write_bytes(gold.encode(errors="surrogateescape"))
+    assert align("--gold", file).sentence == f"{file}{sentence}"
 
 
 def test_progress_is_shown(texts: tuple[Path, Path]) -> None:

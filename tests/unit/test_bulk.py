@@ -7,55 +7,23 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pyarrow
-import pyarrow.parquet
 import pytest
 
 import sixjars
 from sixjars.bulk import on_ray
-from sixjars.bulk.job import BulkJob, job_of
+from sixjars.bulk.job import BulkJob, RowReader, Worker, WorkerSettings, job_of
 from sixjars.bulk.on_ray import PartWorker, pool_size, predicted_on_ray
 from sixjars.bulk.plan import BulkPlan, Shard, SourceFile, keep_plan
-from sixjars.bulk.worker import RowReader, Worker, WorkerSettings, WrittenRows
 from sixjars.errors import DataError, MissingExtra
+from sixjars.runs.prediction.input_warnings import InputCounts
 from sixjars.runs.prediction.prediction import Prediction
-
-from .conftest import Call
-
-WORDS = ["namaste", "ghar", "kamal", "nadi", "phal", "rat", "din"]
+from tests.conftest import Call
+from tests.unit.predicting import WORDS, Predicting, read, written
 
 
-def written(path: Path, words: list[str] = WORDS) -> Path:
-    """The words as a file of the kind that its name ends in; some cells have a line break."""
-    rows = [{"id": at, "roman": word} for at, word in enumerate(words)]
-    kind = path.name.removesuffix(".gz").rpartition(".")[2]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if kind == "parquet":
-        schema = pyarrow.schema([("id", pyarrow.int64()), ("roman", pyarrow.string())])
-        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows, schema), path)
-        return path
-    text = {
-        "csv": "note,roman\n"
-        + "".join(f'"{at}\n, {at}",{word}\n' for at, word in enumerate(words)),
-        "tsv": "id\troman\n" + "".join(f"{at}\t{word}\n" for at, word in enumerate(words)),
-        "jsonl": "".join(json.dumps(row) + "\n" for row in rows),
-        "json": json.dumps(rows),
-        "txt": "".join(f"{word}\n" for word in words),
-    }[kind]
-    path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
-    return path
-
-
-def rows_of(path: Path) -> list[Any]:
-    """What is in a file of answers, without the header."""
-    if path.suffix == ".parquet":
-        return list(pyarrow.parquet.read_table(path).to_pylist())
-    raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-    text, kind = raw.decode(), path.name.removesuffix(".gz").rpartition(".")[2]
-    if kind == "json":
-        return list(json.loads(text))
-    lines = text.split("\n")
-    return lines[1 if kind in ("csv", "tsv") else 0 : -1]
+@pytest.fixture
+def predict(call: Call, run: Path, tmp_path: Path) -> Predicting:
+    return Predicting(call, run, tmp_path)
 
 
 def there(folder: Path) -> list[str]:
@@ -67,66 +35,50 @@ def there(folder: Path) -> list[str]:
     return [name for name in files if name != "parts.json"]
 
 
+def rows_of(out: Path) -> list[Any]:
+    """The rows of all files of answers, one after the other."""
+    return [row for name in there(out) for row in read(out / name)]
+
+
 @pytest.mark.parametrize(
     "ending", ["csv", "tsv", "jsonl", "json", "parquet", "txt", "csv.gz", "txt.gz"]
 )
-def test_the_parts_of_all_jobs_are_the_whole(
-    ending: str, call: Call, run: Path, tmp_path: Path
-) -> None:
-    path, out = written(tmp_path / f"in.{ending}"), tmp_path / "out"
+def test_the_parts_of_all_jobs_are_the_whole(ending: str, predict: Predicting) -> None:
     plain = ending if ending != "txt.gz" else "txt"
-    whole = tmp_path / f"whole.{plain}"
-    assert call("predict", run, "--input", path, "--output", whole).code == 0
-    for number in (2, 1):
-        said = call(
-            "predict",
-            run,
-            "--input",
-            path,
-            "--output",
-            out,
-            "--part-rows",
-            3,
-            "--shard",
-            f"{number}/2",
-        )
-        count = {2: (3, 1), 1: (4, 2)}[number]
+    predict.words(f"in.{ending}")
+    assert predict(out=f"whole.{plain}").code == 0
+    whole = read(predict.out)
+    for shard, rows, files in (("2/2", 3, 1), ("1/2", 4, 2)):
+        said = predict("--part-rows", 3, "--shard", shard, out="out")
         assert (said.code, said.out) == (0, "")
-        assert said.err == f"rows answered: {count[0]}; files written: {count[1]}; in {out}\n"
-    names = [f"in-0000{number}-of-00003.{plain}" for number in (1, 2, 3)]
-    assert there(out) == names
-    assert [row for name in names for row in rows_of(out / name)] == rows_of(whole)
+        counts = f"rows answered: {rows}; files written: {files}"
+        assert said.err == f"{counts}; in {predict.out}\n"
+    assert there(predict.out) == [f"in-0000{part}-of-00003.{plain}" for part in (1, 2, 3)]
+    assert rows_of(predict.out) == whole
 
 
-def test_samples_are_the_same_draws_in_parts(call: Call, run: Path, tmp_path: Path) -> None:
-    path, out = written(tmp_path / "in.txt"), tmp_path / "out"
-    how = ("--search", "sample", "--nbest", 2, "--json", "--input", path)
-    whole = [json.loads(line) for line in call("predict", run, *how).out.splitlines()]
-    assert call("predict", run, *how, "--output", out, "--part-rows", 2).code == 0
-    names = there(out)
-    assert names[0] == "in.txt-00001-of-00004.jsonl"
-    found = [json.loads(line) for name in names for line in (out / name).read_text().splitlines()]
-    assert [row["text"] for row in found] == [row["text"] for row in whole]
-    assert len(found) == 2 * len(WORDS)
+def test_samples_are_the_same_draws_in_parts(
+    predict: Predicting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sixjars.bulk.job.AT_ONCE", 1)
+    predict.words("in.txt")
+    search = ("--search", "sample", "--nbest", 2, "--json")
+    whole = [json.loads(line)["text"] for line in predict(*search).out.splitlines()]
+    assert predict(*search, "--part-rows", 2, out="out").code == 0
+    assert there(predict.out)[0] == "in.txt-00001-of-00004.jsonl"
+    assert [row["text"] for row in rows_of(predict.out)] == whole
+    assert len(whole) == 2 * len(WORDS)
 
 
-def test_a_folder_or_a_glob_of_files(call: Call, run: Path, tmp_path: Path) -> None:
+def test_a_folder_or_a_glob_of_files(predict: Predicting) -> None:
     """Files have their own names again; what is empty, hidden, of another kind or written has no answers."""
-    folder = tmp_path / "in"
-    out = folder / "out"
+    folder = predict.folder / "in"
     for name in ("a.tsv", "more/a.tsv", "b.txt", "c.parquet"):
-        written(folder / name, WORDS[:2])
-    written(folder / "none.parquet", [])
-    for name, text in (
-        ("empty.txt", ""),
-        ("only.csv", "id,roman\n"),
-        ("_SUCCESS.txt", "x"),
-        (".b.txt", "x"),
-        ("d", ""),
-        ("more/e.pdf", "x"),
-        ("empty.csv", ""),
-        ("empty.json", ""),
-    ):
+        predict.words(f"in/{name}", WORDS[:2])
+    predict.words("in/none.parquet", [])
+    blank = dict.fromkeys(["empty.txt", "d", "empty.csv", "empty.json"], "")
+    x = dict.fromkeys(["_SUCCESS.txt", ".b.txt", "more/e.pdf"], "x")
+    for name, text in (blank | x | {"only.csv": "id,roman\n"}).items():
         (folder / name).write_text(text)
     (folder / "empty.tsv.gz").write_bytes(gzip.compress(b""))
     left_out = [
@@ -134,48 +86,35 @@ def test_a_folder_or_a_glob_of_files(call: Call, run: Path, tmp_path: Path) -> N
         "note: left out because there are no rows: 6 files, "
         "empty.csv, empty.json, empty.tsv.gz, empty.txt, none.parquet, …",
     ]
-    said = call("predict", run, "--input", folder, "--output", out)
+    said = predict(of=folder, out="in/out")
     assert (said.code, said.err.splitlines()[:-1]) == (0, left_out)
-    assert there(out) == ["a.tsv", "b.txt", "c.parquet", "more/a.tsv"]
-    assert len(rows_of(out / "more/a.tsv")) == 2
-    again = call("predict", run, "--input", folder, "--output", out, "--resume")
-    assert again.err.splitlines() == [
+    assert there(predict.out) == ["a.tsv", "b.txt", "c.parquet", "more/a.tsv"]
+    assert len(read(predict.out / "more/a.tsv")) == 2
+    assert predict("--resume", of=folder, out="in/out").err.splitlines() == [
         *left_out,
         "4 of 4 parts are there already",
-        f"rows answered: 0; files written: 0; in {out}",
+        f"rows answered: 0; files written: 0; in {predict.out}",
     ]
-    assert (
-        call("predict", run, "--input", f"{folder}/m*/**/a.*", "--output", tmp_path / "other").code
-        == 0
-    )
-    assert there(tmp_path / "other") == ["a.tsv"]
-    assert call(
-        "predict", run, "--input", f"{folder}/*.xml", "--output", tmp_path / "o"
-    ).sentence == (f"no file fits --input {folder}/*.xml.")
-    assert call("predict", run, "--input", folder, "--output", folder).sentence == (
-        f"--output {folder} is where the inputs are; choose another folder."
-    )
-    (tmp_path / "nothing").mkdir()
-    assert call(
-        "predict", run, "--input", tmp_path / "nothing", "--output", tmp_path / "o"
-    ).sentence == (
-        f"folder {tmp_path / 'nothing'} has no file to read: none ends in "
-        ".csv, .tsv, .json, .jsonl, .parquet, .txt, .xlsx."
-    )
-    assert call(
-        "predict", run, "--input", f"{folder}/[eo]*.*", "--output", tmp_path / "o"
-    ).sentence == ("none of the 5 files has rows.")
-    assert call(
-        "predict", run, "--input", folder / "only.csv", "--output", tmp_path / "o", "--resume"
-    ).sentence == (f"{folder / 'only.csv'} has no rows.")
+    assert predict(of=f"{folder}/m*/**/a.*", out="other").code == 0
+    assert there(predict.out) == ["a.tsv"]
+    nothing = predict.folder / "nothing"
+    nothing.mkdir()
+    endings = ".csv, .tsv, .json, .jsonl, .parquet, .txt, .xlsx."
+    for given, sentence in (
+        (f"{folder}/*.xml", f"no file fits --input {folder}/*.xml."),
+        (nothing, f"folder {nothing} has no file to read: none ends in {endings}"),
+        (f"{folder}/[eo]*.*", "none of the 5 files has rows."),
+    ):
+        assert predict(of=given, out="o").sentence == sentence
+    only = folder / "only.csv"
+    assert predict("--resume", of=only, out="o").sentence == f"{only} has no rows."
+    inside = f"--output {folder} is where the inputs are; choose another folder."
+    assert predict(of=folder, out="in").sentence == inside
 
 
 @pytest.fixture
-def stopped(
-    run: Path, tmp_path: Path, call: Call, monkeypatch: pytest.MonkeyPatch
-) -> tuple[Path, Path]:
-    """Input and output of work in three parts that was stopped in its second, and one that a kill left there."""
-    path, out = written(tmp_path / "in.tsv"), tmp_path / "out"
+def stopped(predict: Predicting, monkeypatch: pytest.MonkeyPatch) -> Predicting:
+    """Work in three parts that was stopped in its second, and one that a kill left there."""
     take = RowReader.take
 
     def fail(self: RowReader, first: int, count: int) -> Any:
@@ -183,66 +122,55 @@ def stopped(
             raise KeyboardInterrupt
         return take(self, first, count)
 
+    predict.words("in.tsv")
     with monkeypatch.context() as patch:
         patch.setattr(RowReader, "take", fail)
-        said = call("predict", run, "--input", path, "--output", out, "--part-rows", 3)
-    assert (said.code, said.err) == (
-        130,
-        "sixjars: stopped; the same command with --resume goes on.\n",
-    )
-    assert there(out) == ["in-00001-of-00003.tsv"]
-    (out / ".in-00002-of-00003.tsv.1234abcd.tsv").write_text("half a ro")
-    return path, out
+        said = predict("--part-rows", 3, out="out")
+    stopped = "sixjars: stopped; the same command with --resume goes on.\n"
+    assert (said.code, said.err) == (130, stopped)
+    assert there(predict.out) == ["in-00001-of-00003.tsv"]
+    (predict.out / ".in-00002-of-00003.tsv.1234abcd.tsv").write_text("half a ro")
+    return predict
 
 
-def test_half_done_work_goes_on(
-    stopped: tuple[Path, Path], call: Call, run: Path, tmp_path: Path
-) -> None:
-    path, out = stopped
+def test_half_done_work_goes_on(stopped: Predicting) -> None:
+    out = stopped.out
     first = (out / "in-00001-of-00003.tsv").stat()
-    assert call("predict", run, "--input", path, "--output", out, "--part-rows", 3).sentence == (
+    assert stopped("--part-rows", 3, out="out").sentence == (
         f"--output {out} holds 1 of its 3 parts already; go on with --resume, or choose another folder."
     )
-    said = call("predict", run, "--input", path, "--output", out, "--resume")
-    assert said.err.splitlines() == [
+    assert stopped("--resume", out="out").err.splitlines() == [
         "1 of 3 parts are there already",
         f"rows answered: 4; files written: 2; in {out}",
     ]
     assert (out / "in-00001-of-00003.tsv").stat() == first
-    assert call("predict", run, "--input", path, "--output", tmp_path / "whole.tsv").code == 0
-    assert [row for name in there(out) for row in rows_of(out / name)] == rows_of(
-        tmp_path / "whole.tsv"
-    )
+    assert stopped(out="whole.tsv").code == 0
+    assert rows_of(out) == read(stopped.out)
 
 
-def test_other_work_in_the_folder_is_refused(
-    stopped: tuple[Path, Path], call: Call, run: Path
-) -> None:
-    path, out = stopped
-    begun = ("predict", run, "--input", path, "--output", out, "--resume")
+def test_other_work_in_the_folder_is_refused(stopped: Predicting) -> None:
+    out, plan = stopped.out, stopped.out / "parts.json"
+
+    def refused(*options: object) -> str:
+        return stopped("--resume", *options, out="out").sentence
+
     other = (
         f"--output {out} holds other work: its parts.json has other {{}}. Choose another folder."
     )
-    assert call(*begun, "--nbest", 2).sentence == other.format("search")
-    assert call(*begun, "--precision", "bf16", "--json").sentence == other.format(
-        "precision and json"
-    )
-    assert call(*begun, "--part-rows", 4).sentence == other.format("part_rows")
-    kept = (out / "parts.json").read_text()
-    (out / "parts.json").write_text(kept.replace('"weights": "', '"weights": "0'))
-    assert call(*begun).sentence == other.format("weights")
-    (out / "parts.json").write_text(kept)
-    path.write_text(path.read_text() + "8\tmore\n")
-    assert call(*begun).sentence == other.format("inputs")
-    (out / "parts.json").write_text("{")
-    assert (
-        call(*begun).sentence
-        == f"{out / 'parts.json'} is damaged; choose another folder for --output."
-    )
-    (out / "parts.json").unlink()
-    assert call(*begun, "--part-rows", 3).sentence == (
-        f"--output {out} holds in-00001-of-00003.tsv already, from elsewhere; choose another folder."
-    )
+    assert refused("--nbest", 2) == other.format("search")
+    assert refused("--precision", "bf16", "--json") == other.format("precision and json")
+    assert refused("--part-rows", 4) == other.format("part_rows")
+    kept = plan.read_text()
+    plan.write_text(kept.replace('"weights": "', '"weights": "0'))
+    assert refused() == other.format("weights")
+    plan.write_text(kept)
+    stopped.path.write_text(stopped.path.read_text() + "8\tmore\n")
+    assert refused() == other.format("inputs")
+    plan.write_text("{")
+    assert refused() == f"{plan} is damaged; choose another folder for --output."
+    plan.unlink()
+    held = f"--output {out} holds in-00001-of-00003.tsv already, from elsewhere"
+    assert refused("--part-rows", 3) == f"{held}; choose another folder."
 
 
 def test_of_two_jobs_that_begin_at_once_one_plan_stays(tmp_path: Path) -> None:
@@ -252,48 +180,37 @@ def test_of_two_jobs_that_begin_at_once_one_plan_stays(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["parts.json"]
 
 
-def test_rows_that_cannot_be_used_are_blank(call: Call, run: Path, tmp_path: Path) -> None:
-    path, out = written(tmp_path / "in.tsv", ["ghar", "", *WORDS[:2], ""]), tmp_path / "out"
-    said = call("predict", run, "--input", path, "--output", out, "--part-rows", 2)
+def test_rows_that_cannot_be_used_are_blank(predict: Predicting) -> None:
+    predict.words("in.tsv", ["ghar", "", *WORDS[:2], ""])
+    said = predict("--part-rows", 2, out="out")
     assert said.code == 0
     assert said.err.splitlines() == [
         "note: 2 of 5 inputs were skipped, and their answers are empty: the source is empty (in.tsv, input 2 and "
         "in.tsv, input 5).",
-        f"rows answered: 5; files written: 3; in {out}",
+        f"rows answered: 5; files written: 3; in {predict.out}",
     ]
-    strict = call(
-        "predict",
-        run,
-        "--input",
-        path,
-        "--output",
-        tmp_path / "strict",
-        "--part-rows",
-        2,
-        "--strict",
-    )
+    assert [row["id"] for row in rows_of(predict.out)] == [*range(5)]
+    strict = predict("--part-rows", 2, "--strict", out="strict")
     assert (strict.code, strict.err.splitlines()[0]) == (1, said.err.splitlines()[0])
-    assert [row.split("\t")[0] for name in there(out) for row in rows_of(out / name)] == [*"01234"]
 
 
-def test_unknown_tokens_and_cut_inputs_are_counted(call: Call, run: Path, tmp_path: Path) -> None:
-    path = written(tmp_path / "in.txt", ["na我我", "ghar", "我我我"])
-    said = call("predict", run, "--input", path, "--output", tmp_path / "out", "--part-rows", 1)
-    assert said.err.splitlines()[0] == (
+def test_unknown_tokens_and_cut_inputs_are_counted(predict: Predicting) -> None:
+    predict.words("in.txt", ["na我我", "ghar", "我我我"])
+    assert predict("--part-rows", 1, out="out").err.splitlines()[0] == (
         "note: 45.5 % of the input tokens are unknown to the run (<unk>); outputs may be poor."
     )
-    cut = WrittenRows.of(
+    cut = InputCounts.of(
         [[Prediction("", truncated=True, tokens_read=3)], [Prediction("", error="x")]]
     )
     both = cut + cut
-    assert both == WrittenRows(rows=4, skipped=both.skipped, cut=2, tokens=6, unknown=0)
-    assert both.failed == 2
-    assert WrittenRows.of_row(both.to_row()) == both
+    assert both == InputCounts(rows=4, skipped=both.skipped, cut=2, tokens=6, unknown=0)
+    assert both.skipped.count == 2
+    assert on_ray.AS_TEXT.validate_json(on_ray.AS_TEXT.dump_json(both)) == both
 
 
-def test_notes_are_not_a_flood(call: Call, run: Path, tmp_path: Path) -> None:
-    path = written(tmp_path / "in.txt", [""] * 60)
-    said = call("predict", run, "--input", path, "--output", tmp_path / "out", "--part-rows", 30)
+def test_notes_are_not_a_flood(predict: Predicting) -> None:
+    predict.words("in.txt", [""] * 60)
+    said = predict("--part-rows", 30, out="out")
     assert said.code == 1  # none of them could be used
     assert said.err.splitlines()[0] == (
         "note: all 60 inputs were skipped, and their answers are empty: the source is empty (in.txt, input 1, in.txt, "
@@ -302,75 +219,47 @@ def test_notes_are_not_a_flood(call: Call, run: Path, tmp_path: Path) -> None:
     assert len(said.err.splitlines()) == 2
 
 
-def test_a_column_that_is_taken_is_told_once(call: Call, run: Path, tmp_path: Path) -> None:
-    (tmp_path / "in.csv").write_text("roman,target\nghar,x\nnadi,y\n")
-    said = call(
-        "predict",
-        run,
-        "--input",
-        tmp_path / "in.csv",
-        "--output",
-        tmp_path / "out",
-        "--part-rows",
-        1,
-    )
-    told = f"note: {tmp_path / 'in.csv'} has a column 'target' already; the new columns begin with 'predicted_'."
-    assert said.err.splitlines()[:-1] == [told]
+def test_a_column_that_is_taken_is_told_once(predict: Predicting) -> None:
+    path = predict.write("in.csv", "roman,target\nghar,x\nnadi,y\n")
+    told = f"{path} has a column 'target' already; the new columns begin with 'predicted_'."
+    said = predict("--part-rows", 1, out="out")
+    assert said.err.splitlines()[:-1] == [f"note: {told}"]
 
 
-def test_nothing_is_written_where_a_file_cannot_be_read(
-    call: Call, run: Path, tmp_path: Path
-) -> None:
-    written(tmp_path / "in/a.tsv")
-    (tmp_path / "in/b.tsv").write_text("id\tword\n1\tghar\n")
-    assert call(
-        "predict", run, "--input", tmp_path / "in", "--output", tmp_path / "out"
-    ).sentence == (
-        f"{tmp_path / 'in/b.tsv'} has no column 'roman', which this run reads; it has 'id', 'word'."
-    )
-    assert not (tmp_path / "out").exists()
+def test_nothing_is_written_where_a_file_cannot_be_read(predict: Predicting) -> None:
+    predict.words("in/a.tsv")
+    bad = predict.write("in/b.tsv", "id\tword\n1\tghar\n")
+    lacks = "has no column 'roman', which this run reads; it has 'id', 'word'."
+    assert predict(of=bad.parent, out="out").sentence == f"{bad} {lacks}"
+    assert not predict.out.exists()
 
 
-def test_two_files_with_one_name_for_their_answers(call: Call, run: Path, tmp_path: Path) -> None:
-    written(tmp_path / "in/a.txt")
-    written(tmp_path / "in/a.txt.gz")
-    assert call(
-        "predict", run, "--input", tmp_path / "in", "--output", tmp_path / "out"
-    ).sentence == ("a.txt and a.txt.gz would both be written to a.txt; rename one of them.")
+def test_two_files_with_one_name_for_their_answers(predict: Predicting) -> None:
+    folder = predict.words("in/a.txt").parent
+    predict.words("in/a.txt.gz")
+    both = "a.txt and a.txt.gz would both be written to a.txt; rename one of them."
+    assert predict(of=folder, out="out").sentence == both
 
 
-def test_an_excel_file_is_answered_in_csv(call: Call, run: Path, tmp_path: Path) -> None:
+def test_an_excel_file_is_answered_in_csv(predict: Predicting) -> None:
     openpyxl = pytest.importorskip("openpyxl")
     book = openpyxl.Workbook()
     for row in (["id", "roman"], [1, "ghar"], [2, "nadi"], [3, "din"]):
         book.active.append(row)
-    book.save(tmp_path / "in.xlsx")
-    assert (
-        call(
-            "predict",
-            run,
-            "--input",
-            tmp_path / "*.xlsx",
-            "--output",
-            tmp_path / "out",
-            "--part-rows",
-            2,
-        ).code
-        == 0
-    )
-    assert there(tmp_path / "out") == ["in-00001-of-00002.csv", "in-00002-of-00002.csv"]
-    assert [len(rows_of(tmp_path / "out" / name)) for name in there(tmp_path / "out")] == [2, 1]
+    book.save(predict.folder / "in.xlsx")
+    assert predict("--part-rows", 2, of=predict.folder / "*.xlsx", out="out").code == 0
+    assert there(predict.out) == ["in-00001-of-00002.csv", "in-00002-of-00002.csv"]
+    assert [len(read(predict.out / name)) for name in there(predict.out)] == [2, 1]
 
 
-def test_a_workbook_without_cells_is_left_out(call: Call, run: Path, tmp_path: Path) -> None:
+def test_a_workbook_without_cells_is_left_out(predict: Predicting) -> None:
     openpyxl = pytest.importorskip("openpyxl")
-    (tmp_path / "in").mkdir()
-    openpyxl.Workbook().save(tmp_path / "in/empty.xlsx")
-    (tmp_path / "in/a.txt").write_text("ghar\n")
-    said = call("predict", run, "--input", tmp_path / "in", "--output", tmp_path / "out")
+    folder = predict.words("in/a.txt", ["ghar"]).parent
+    openpyxl.Workbook().save(folder / "empty.xlsx")
+    said = predict(of=folder, out="out")
     assert said.code == 0
     assert "left out because there are no rows: 1 file, empty.xlsx" in said.err
-    assert there(tmp_path / "out") == ["a.txt"]
+    assert there(predict.out) == ["a.txt"]
 
 
 @pytest.mark.parametrize("shard", ["0/2", "3/2", "1", "a/b", "-1/2", "1/0"])
@@ -382,32 +271,27 @@ def test_shards_are_counted_from_one(shard: str) -> None:
     )
 
 
-def test_options_that_do_not_go_together(call: Call, run: Path, tmp_path: Path) -> None:
-    path, out = written(tmp_path / "in.txt"), tmp_path / "out"
-    files = ("--input", path, "--output", out)
-    assert call("predict", run, "--shard", "1/2", "--input", path).sentence == (
-        f"answers to --input {path} are files: give --output, a folder for them."
-    )
-    assert call("predict", run, "ghar", "--shard", "1/2", "--output", out).sentence == (
+def test_options_that_do_not_go_together(predict: Predicting) -> None:
+    path = predict.words("in.txt")
+    files = f"answers to --input {path} are files: give --output, a folder for them."
+    assert predict("--shard", "1/2").sentence == files
+    texts = predict.call("predict", predict.run, "ghar", "--shard", "1/2")
+    assert texts.sentence == (
         "give --input, a file, a folder or a glob, and with --output a folder for the answers."
     )
-    assert call("predict", run, *files, "--resume", "--chat").sentence == (
-        "answers in a folder go without texts, --question, --pictures and --chat."
-    )
+    alone = "answers in a folder go without texts, --question, --pictures and --chat."
+    assert predict("--resume", "--chat", out="out").sentence == alone
     for option in (("--workers", 2), ("--ray-address", "auto")):
-        sentence = call("predict", run, *files, *option).sentence
+        sentence = predict(*option, out="out").sentence
         assert sentence == "--workers and --ray-address are for --engine ray."
-    out.write_text("")
-    assert call("predict", run, *files, "--shard", "1/2").sentence == (
-        f"--output {out} is a file, but these answers need a folder, and work in one file cannot go on; "
+    predict.out.write_text("")
+    assert predict("--shard", "1/2", out="out").sentence == (
+        f"--output {predict.out} is a file, but these answers need a folder, and work in one file cannot go on; "
         "begin again with --output FOLDER."
     )
     for name in ("x.txt", "x.TSV.gz"):
-        wrong = call(
-            "predict", run, "--input", path, "--output", tmp_path / name, "--shard", "1/2"
-        ).sentence
-        assert wrong == (
-            f"--output {tmp_path / name} would be a folder, because these answers are files; name it without ending."
+        assert predict("--shard", "1/2", out=name).sentence == (
+            f"--output {predict.out} would be a folder, because these answers are files; name it without ending."
         )
 
 
@@ -426,29 +310,23 @@ def job(run: Path, tmp_path: Path) -> Callable[..., BulkJob]:
     return make
 
 
-def test_a_worker_of_ray_takes_any_part(
-    job: Callable[..., BulkJob], call: Call, run: Path, tmp_path: Path
-) -> None:
+def test_a_worker_of_ray_takes_any_part(job: Callable[..., BulkJob], predict: Predicting) -> None:
     """In any order, also one that is there already; a file that has become shorter is an error with a sentence."""
-    path = written(tmp_path / "in.tsv")
+    path, out = predict.words("in.tsv"), predict.folder / "out"
     made = job(path)
     worker = PartWorker(made.order, made.left)
-    fine = {"skipped": ["{}"], "cut": [0], "unknown": [0], "notes": [[]], "error": [""]}
-    for number, rows, tokens in (
-        (1, 3, 11),
-        (0, 3, 16),
-        (2, 1, 3),
-        (1, 3, 0),
-    ):  # the last one is there already
-        assert worker({"id": [number]}) == {"rows": [rows], "tokens": [tokens], **fine}
-    assert call("predict", run, "--input", path, "--output", tmp_path / "whole.tsv").code == 0
-    found = [row for name in there(tmp_path / "out") for row in rows_of(tmp_path / "out" / name)]
-    assert found == rows_of(tmp_path / "whole.tsv")
-    (tmp_path / "out" / made.left[2].target).unlink()
-    written(path, WORDS[:6])
+    for number, rows, tokens in ((1, 3, 11), (0, 3, 16), (2, 1, 3), (1, 3, 0)):  # the last is there
+        row = worker({"id": [number]})
+        assert (row["notes"], row["error"]) == ([[]], [""])
+        counts = on_ray.AS_TEXT.validate_json(row["counts"][0])
+        assert counts == InputCounts(rows, tokens=tokens)
+    assert predict(out="whole.tsv").code == 0
+    assert rows_of(out) == read(predict.out)
+    (out / made.left[2].target).unlink()
+    predict.words("in.tsv", WORDS[:6])
     said = PartWorker(made.order, made.left)({"id": [2]})
     assert said["error"] == [f"{path} has fewer rows than when the work was begun."]
-    assert len(there(tmp_path / "out")) == 2
+    assert len(there(out)) == 2
 
 
 def test_rows_that_end_every_worker_are_given_up(
@@ -456,7 +334,7 @@ def test_rows_that_end_every_worker_are_given_up(
 ) -> None:
     made = job(written(tmp_path / "in.tsv"))
 
-    def lost(self: Worker, part: Any) -> WrittenRows:
+    def lost(self: Worker, part: Any) -> InputCounts:
         raise SystemExit
 
     for number in range(on_ray.TRIES):

@@ -12,7 +12,8 @@ from sixjars.bulk.sources import inputs_of
 from sixjars.errors import DataError
 
 from .conftest import Call
-from .test_bulk import WORDS, rows_of, there, written
+from .predicting import WORDS, written
+from .test_bulk import rows_of, there
 
 
 @pytest.fixture
@@ -49,27 +50,18 @@ def test_answers_are_those_of_local_files(
     for shard in ("1/2", "2/2"):
         said = call(*begun, "--part-rows", 3, "--shard", shard)
         assert said.code == local.code == 0
-    assert (
-        said.err.splitlines()[0]
-        == f"note: left out because of the ending: 1 file in file://{folder}/"
-    )
+    expected = f"note: left out because of the ending: 1 file in file://{folder}/"
+    assert said.err.splitlines()[0] == expected
     assert there(far) == there(here)
     (far / there(far)[0]).unlink()
     again = call(*begun, "--resume")
-    assert (again.code, again.err.splitlines()[-1]) == (
-        0,
-        f"rows answered: 3; files written: 1; in {far}",
-    )
-    assert [rows_of(far / name) for name in there(far)] == [
-        rows_of(here / name) for name in there(here)
-    ]
-    exact = [
-        name for name in there(far) if not name.endswith(".gz")
-    ]  # a gzipped file has the time in it
+    counts = f"rows answered: 3; files written: 1; in {far}"
+    assert (again.code, again.err.splitlines()[-1]) == (0, counts)
+    assert rows_of(far) == rows_of(here)
+    exact = [name for name in there(far) if not name.endswith(".gz")]  # which has the time in it
     assert len(exact) == 9
-    assert all(
-        (far / name).read_bytes() == (here / name).read_bytes() for name in [*exact, "parts.json"]
-    )
+    for name in (*exact, "parts.json"):
+        assert (far / name).read_bytes() == (here / name).read_bytes()
     assert not list((tmp_path / "copies").iterdir())
 
 
@@ -78,10 +70,8 @@ def test_rows_of_parquet_are_counted_without_a_copy(
 ) -> None:
     monkeypatch.setattr(remote, "_copy", None)
     with InputFolder(f"file://{folder}").file("a.parquet", outline=True) as (path, left_out):
-        assert (pyarrow.parquet.read_table(path).column_names, rows_of(path)) == (
-            ["id", "roman"],
-            [],
-        )
+        table = pyarrow.parquet.read_table(path)
+        assert (table.column_names, table.num_rows) == (["id", "roman", "note"], 0)
     assert left_out == len(WORDS)
 
 
@@ -108,10 +98,8 @@ def test_what_cannot_be_read_is_a_sentence(
     assert bad.endswith(check)
     (folder / "none/bad.parquet").unlink()
     (folder / "none/no.csv").write_text("id,word\n1,ghar\n")
-    assert (
-        said(f"{at}/none")
-        == f"{at}/none/no.csv has no column 'roman', which this run reads; it has 'id', 'word'."
-    )
+    expected = f"{at}/none/no.csv has no column 'roman', which this run reads; it has 'id', 'word'."
+    assert said(f"{at}/none") == expected
     (folder / "none/no.csv").write_text("id,roman\n")
     assert said(f"{at}/none") == f"{at}/none/no.csv has no rows."
 

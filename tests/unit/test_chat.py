@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 
@@ -62,72 +63,69 @@ def held(given: io.StringIO, answer: Callable[[list[str]], str]) -> tuple[str, s
     return told.getvalue(), remarks.getvalue()
 
 
-def test_the_model_is_given_all_that_was_said() -> None:
+TALKS: dict[str, tuple[type[io.StringIO], str, list[list[str]], str, str]] = {
+    "the model is given all that was said": (
+        io.StringIO,
+        "hi\n  how are you \r\nfine",
+        [
+            ["hi"],
+            ["hi", "answer 1", "how are you"],
+            ["hi", "answer 1", "how are you", "answer 2", "fine"],
+        ],
+        "123",
+        BYE,
+    ),
+    "a terminal is greeted and prompted": (
+        Typed,
+        "hi\n\n \nbye\n",
+        [["hi"], ["hi", "answer 1", "bye"]],
+        "12",
+        HELLO + "you> " * 5 + "\n" + BYE,
+    ),
+    "empty lines are passed over": (io.StringIO, "\n   \n\thi\n\n", [["hi"]], "1", BYE),
+    "new forgets": (
+        io.StringIO,
+        "hi\n/new\nwho are you\n",
+        [["hi"], ["who are you"]],
+        "12",
+        "All is forgotten; a new conversation begins.\n" + BYE,
+    ),
+    "quit ends before the rest": (io.StringIO, "hi\n /quit \nnever\n", [["hi"]], "1", BYE),
+    "help lists the commands": (io.StringIO, "/help\n", [], "", HELP + BYE),
+    "an unknown command is not said": (
+        io.StringIO,
+        "/bak now\n",
+        [],
+        "",
+        "command '/bak' is unknown. Did you mean '/back'? Known: /back, /help, /new, /quit.\n"
+        + BYE,
+    ),
+    "interrupted while listening": (Pressed, "hi\n", [["hi"]], "1", HELLO + "you> you> \n" + BYE),
+}
+
+
+@pytest.mark.parametrize("talk", TALKS)
+def test_a_talk(talk: str) -> None:
+    kind, lines, heard, answers, remarks = TALKS[talk]
     parrot = Parrot()
-    told, remarks = held(io.StringIO("hi\n  how are you \r\nfine"), parrot)
-    assert parrot.heard == [
-        ["hi"],
-        ["hi", "answer 1", "how are you"],
-        ["hi", "answer 1", "how are you", "answer 2", "fine"],
-    ]
-    assert told == "it>  answer 1\nit>  answer 2\nit>  answer 3\n"
-    assert remarks == BYE
-
-
-def test_a_terminal_is_greeted_and_prompted() -> None:
-    told, remarks = held(Typed("hi\n\n \nbye\n"), Parrot())
-    assert told == "it>  answer 1\nit>  answer 2\n"
-    assert remarks == HELLO + "you> " * 5 + "\n" + BYE
-
-
-def test_empty_lines_are_passed_over() -> None:
-    parrot = Parrot()
-    assert held(io.StringIO("\n   \n\thi\n\n"), parrot) == ("it>  answer 1\n", BYE)
-    assert parrot.heard == [["hi"]]
-
-
-def test_new_forgets() -> None:
-    parrot = Parrot()
-    remarks = held(io.StringIO("hi\n/new\nwho are you\n"), parrot)[1]
-    assert parrot.heard == [["hi"], ["who are you"]]
-    assert remarks == "All is forgotten; a new conversation begins.\n" + BYE
+    replies = "".join(f"it>  answer {number}\n" for number in answers)
+    assert held(kind(lines), parrot) == (replies, remarks)
+    assert parrot.heard == heard
 
 
 def test_back_takes_back_one_exchange_each() -> None:
     parrot = Parrot()
-    remarks = held(
-        io.StringIO("a\nb\nc\n/back\nd\n/back\n/back\ne\n/back\n/back\n/back\nf\n"), parrot
-    )[1]
-    assert parrot.heard[3:] == [
-        ["a", "answer 1", "b", "answer 2", "d"],
-        ["a", "answer 1", "e"],
-        ["f"],
-    ]
+    given = io.StringIO("a\nb\nc\n/back\nd\n/back\n/back\ne\n/back\n/back\n/back\nf\n")
+    remarks = held(given, parrot)[1]
+    twice = ["a", "answer 1", "b", "answer 2", "d"]
+    assert parrot.heard[3:] == [twice, ["a", "answer 1", "e"], ["f"]]
     taken = [f"Taken back: {line}\n" for line in "cdbea"]
     assert remarks == "".join(taken) + "There is nothing to take back.\n" + BYE
 
 
-def test_quit_ends_before_the_rest() -> None:
-    parrot = Parrot()
-    assert held(io.StringIO("hi\n /quit \nnever\n"), parrot) == ("it>  answer 1\n", BYE)
-    assert parrot.heard == [["hi"]]
-
-
-def test_help_lists_the_commands() -> None:
-    assert held(io.StringIO("/help\n"), Parrot()) == ("", HELP + BYE)
-
-
-def test_an_unknown_command_is_not_said() -> None:
-    parrot = Parrot()
-    remarks = held(io.StringIO("/bak now\n"), parrot)[1]
-    told = "command '/bak' is unknown. Did you mean '/back'? Known: /back, /help, /new, /quit.\n"
-    assert (parrot.heard, remarks) == ([], told + BYE)
-
-
 def test_an_answer_that_fails_is_a_remark_and_the_talk_goes_on() -> None:
-    parrot = Parrot(
-        fails=lambda line: DataError("input 1 is too long.") if line == "long" else None
-    )
+    long = DataError("input 1 is too long.")
+    parrot = Parrot(fails=lambda line: long if line == "long" else None)
     told, remarks = held(io.StringIO("hi\nlong\nshort\n"), parrot)
     assert remarks == "input 1 is too long.\n" + BYE
     assert told == "it>  answer 1\nit>  answer 3\n"
@@ -140,12 +138,6 @@ def test_our_own_mistakes_are_not_hidden() -> None:
 
     with pytest.raises(ValueError, match="hi"):
         held(io.StringIO("hi\n"), broken)
-
-
-def test_interrupted_while_listening() -> None:
-    told, remarks = held(Pressed("hi\n"), Parrot())
-    assert told == "it>  answer 1\n"
-    assert remarks == HELLO + "you> you> \n" + BYE
 
 
 def test_interrupted_while_answering() -> None:
@@ -204,14 +196,9 @@ PROGRAM = "from sixjars.cli.chat import chat; chat(lambda turns: turns[-1].upper
 def test_in_a_true_terminal(keys: bytes, line: str, answer: str) -> None:
     """Prompt and answers stand on the screen, remarks elsewhere; what is typed can be changed before it is sent."""
     ours, theirs = pty.openpty()
+    options: dict[str, Any] = {"stdin": theirs, "stdout": theirs, "stderr": subprocess.PIPE}
     environment = {**os.environ, "TERM": "dumb"}
-    with subprocess.Popen(
-        [sys.executable, "-c", PROGRAM],
-        stdin=theirs,
-        stdout=theirs,
-        stderr=subprocess.PIPE,
-        env=environment,
-    ) as process:
+    with subprocess.Popen([sys.executable, "-c", PROGRAM], env=environment, **options) as process:
         os.close(theirs)
         screen = b""
         while b"you> " not in screen:

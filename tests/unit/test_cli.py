@@ -15,6 +15,7 @@ import sixjars
 from sixjars.recipe.files import packaged
 from sixjars.samples import generate
 from sixjars.tasks import TASKS
+from tests.unit.trained import one_step
 
 SIXJARS = str(Path(sys.executable).with_name("sixjars"))
 COMMANDS = [
@@ -22,30 +23,14 @@ COMMANDS = [
     *("new", "pack", "predict", "sample", "score", "tasks", "train", "tune"),
 ]
 UNUSED = {
-    *(
-        "lightning_fabric",
-        "matplotlib",
-        "numpy.ma",
-        "numpy.random",
-        "PIL",
-        "pyarrow.compute",
-        "rich",
-        "sympy",
-    ),
-    *("torch._dynamo", "torch._inductor", "triton"),
+    *("lightning_fabric", "matplotlib", "numpy.ma", "numpy.random", "PIL", "pyarrow.compute"),
+    *("rich", "sympy", "torch._dynamo", "torch._inductor", "triton"),
     *("sixjars.data.tables", "sixjars.drawing", "sixjars.learning.loop", "sixjars.runs.train"),
 }
 """What a prediction of a text has no use for."""
 HEAVY = {
-    "torch",
-    "numpy",
-    "pyarrow",
-    "pydantic",
-    "lightning_fabric",
-    "tokenizers",
-    "yaml",
-    "PIL",
-    "rich.console",
+    *("torch", "numpy", "pyarrow", "pydantic", "lightning_fabric"),
+    *("tokenizers", "yaml", "PIL", "rich.console"),
 }
 
 
@@ -95,11 +80,8 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 def test_memory_is_kept_but_not_where_somebody_said_otherwise() -> None:
     """Pages of 4 KB that are asked of the system once more, for 72 MB that were just freed."""
     command = [sys.executable, "-c", FAULTS]
-    plain = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(("MALLOC_", "GLIBC_"))
-    }
+    ours = ("MALLOC_", "GLIBC_")
+    plain = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
     kept, given = (
         int(subprocess.check_output(command, env={**plain, **more}))
         for more in ({}, {"MALLOC_TRIM_THRESHOLD_": "1"})
@@ -165,26 +147,19 @@ def test_training_shows_its_way_and_its_end(
     shown = said.err.splitlines()
     facts = ["device", "rows", "source", "target", "parameters", "steps", "path", "search"]
     assert [line.split()[0] for line in shown[:8]] == facts
-    assert shown[8].startswith(
-        "note: the validation set has 8 examples, too few to choose a checkpoint by; "
-    )
-    assert [line.split("train loss")[0].split() for line in shown[9:11]] == [
-        ["epoch", "1", "step", "4"],
-        ["epoch", "2", "step", "8"],
-    ]
+    few = "note: the validation set has 8 examples, too few to choose a checkpoint by; "
+    assert shown[8].startswith(few)
+    epochs = [line.split("train loss")[0].split() for line in shown[9:11]]
+    assert epochs == [["epoch", "1", "step", "4"], ["epoch", "2", "step", "8"]]
     assert shown[11].startswith("note: character_error_rate is ")
     assert shown[11].endswith(", but the recipe expects at most 0.001.")
     assert said.out.splitlines()[0] == "8 examples of the test set of the sample"
     assert said.out.splitlines()[-1] == f"run: {tmp_path / 'run'}"
     assert json.loads((tmp_path / "run" / "run.json").read_text())["seed"] == 3
-    again = sixjars.train(name, ["learning.seed=3"], out=tmp_path / "again")
-    assert (again.folder / "model.safetensors").read_bytes() == (
-        tmp_path / "run" / "model.safetensors"
-    ).read_bytes()
-    other = sixjars.train(name, ["learning.seed=4"], out=tmp_path / "other")
-    assert (other.folder / "model.safetensors").read_bytes() != (
-        tmp_path / "run" / "model.safetensors"
-    ).read_bytes()
+    first = (tmp_path / "run" / "model.safetensors").read_bytes()
+    for seed in (3, 4):
+        again = sixjars.train(name, [f"learning.seed={seed}"], out=tmp_path / str(seed)).folder
+        assert ((again / "model.safetensors").read_bytes() == first) == (seed == 3)
 
 
 def test_the_folder_when_nobody_names_one(
@@ -195,25 +170,23 @@ def test_the_folder_when_nobody_names_one(
     assert (tmp_path / "runs" / "mine" / "model.safetensors").is_file()
 
 
+def evaluated(call: Any, run: Path, *options: object) -> Any:
+    return json.loads(call("evaluate", run, *options, "--json").out)
+
+
 def test_evaluate(call: Any, run: Path) -> None:
-    kept = json.loads((run / "scores.json").read_text())
-    said = call("evaluate", run, "--json")
-    assert said.err == ""
-    found = json.loads(said.out)
-    assert (found["examples"], found["skipped"], found["data"]) == (
-        8,
-        0,
-        "the test set of the sample",
-    )
+    found = evaluated(call, run)
+    assert (found["examples"], found["skipped"]) == (8, 0)
+    assert found["data"] == "the test set of the sample"
     score = found["scores"]["character_error_rate"]
-    assert score["value"] == pytest.approx(kept["scores"]["character_error_rate"]["value"])
-    assert score["signature"] == kept["scores"]["character_error_rate"]["signature"]
-    text = call("evaluate", run).out
-    assert text.splitlines()[0] == "8 examples of the test set of the sample"
-    assert score["signature"] in text
-    both = json.loads(call("evaluate", run, "--metrics", "bleu, accuracy@3", "--json").out)[
-        "scores"
-    ]
+    kept = json.loads((run / "scores.json").read_text())["scores"]["character_error_rate"]
+    assert score["value"] == pytest.approx(kept["value"])
+    assert score["signature"] == kept["signature"]
+    said = call("evaluate", run)
+    assert said.err == ""
+    assert said.out.splitlines()[0] == "8 examples of the test set of the sample"
+    assert score["signature"] in said.out
+    both = evaluated(call, run, "--metrics", "bleu, accuracy@3")["scores"]
     assert list(both) == ["bleu", "accuracy@3"]
     assert both["bleu"]["signature"].startswith("nrefs:1|")
 
@@ -223,16 +196,14 @@ def test_evaluate_another_file(call: Any, run: Path, tmp_path: Path) -> None:
     path = tmp_path / "test.jsonl"
     rows = generate("transliteration", size=64, valid=8, test=8)["test"]
     path.write_text("\n".join(json.dumps(row) for row in rows))
-    metrics = ["--metrics", "character_error_rate,alignment_error_rate", "--json"]
-    own, file = (
-        json.loads(call("evaluate", run, *more, *metrics).out) for more in ([], ["--data", path])
-    )
+    metrics = ["--metrics", "character_error_rate,alignment_error_rate"]
+    own, file = (evaluated(call, run, *more, *metrics) for more in ([], ["--data", path]))
     assert file["data"] == str(path)
     assert file["scores"] == own["scores"]
     short = [{key: row[key] for key in ("roman", "devanagari")} for row in rows]
     path.write_text("\n".join(json.dumps(row) for row in short))
-    again = json.loads(call("evaluate", run, "--data", path, "--json").out)
-    assert again["scores"]["character_error_rate"] == own["scores"]["character_error_rate"]
+    again = evaluated(call, run, "--data", path)["scores"]["character_error_rate"]
+    assert again == own["scores"]["character_error_rate"]
     said = call("evaluate", run, "--data", path, *metrics)
     assert "'alignment' is unknown" in said.sentence
     path.write_text('{"english": "a"}\n')
@@ -243,20 +214,15 @@ def test_explain(call: Any, run: Path, run_recipe: str) -> None:
     of_run, of_recipe = call("explain", run), call("explain", run_recipe)
     assert of_run.code == of_recipe.code == 0
     assert of_run.out == of_recipe.out
-    for words in (
-        "e_jt = V_attᵀ tanh(U_att s_{t-1} + W_att h_j)",
-        "S5 transliteration",
-        "64 training",
-    ):
+    equation = "e_jt = V_attᵀ tanh(U_att s_{t-1} + W_att h_j)"
+    for words in (equation, "S5 transliteration", "64 training"):
         assert words in of_run.out
     told = json.loads(call("explain", run, "--json").out)
     count = sum(tensor.numel() for tensor in sixjars.load(run).network.parameters())
     assert told["trainable_parameters"] == count
     assert f"{count:,} trainable parameters." in of_run.out
-    assert (
-        sum(weight["count"] for section in told["sections"] for weight in section["weights"])
-        == count
-    )
+    weights = [weight for section in told["sections"] for weight in section["weights"]]
+    assert sum(weight["count"] for weight in weights) == count
 
 
 def test_explain_without_the_data(call: Any, from_file: Callable[..., str], tmp_path: Path) -> None:
@@ -289,9 +255,8 @@ def test_a_terminal_that_knows_no_devanagari(run: Path) -> None:
 
 
 def test_as_a_module() -> None:
-    code = subprocess.run(
-        [sys.executable, "-m", "sixjars", "train", "no.yaml"], capture_output=True, check=False
-    )
+    command = [sys.executable, "-m", "sixjars", "train", "no.yaml"]
+    code = subprocess.run(command, capture_output=True, check=False)
     assert (code.returncode, code.stdout) == (2, b"")
     assert code.stderr == b"sixjars: recipe file no.yaml does not exist.\n"
 
@@ -305,10 +270,8 @@ def test_a_text_that_is_the_name_of_a_file(
     (tmp_path / "neu.csv").write_text("roman\nghar\n")
     said = call("predict", run, "neu.csv", "a" * 5000)
     assert (said.code, said.out) == (plain.code, plain.out)
-    assert (
-        said.err
-        == f"note: neu.csv is the name of a file; to read it, say --input neu.csv.\n{plain.err}"
-    )
+    note = "note: neu.csv is the name of a file; to read it, say --input neu.csv."
+    assert said.err == f"{note}\n{plain.err}"
 
 
 @pytest.mark.usefixtures("unrendered")
@@ -318,14 +281,10 @@ def test_pictures_of_what_was_attended_to(call: Any, run: Path, tmp_path: Path) 
     assert said.err.endswith(f"the pictures are in {tmp_path / 'seen'}\n")
     names = sorted(path.name for path in (tmp_path / "seen").iterdir())
     assert names == ["1-ghar-1.png", "1-ghar-2.png", "2-ja-1.png", "2-ja-2.png"]
-    plain = sixjars.train(
-        "transliteration/sample_initial",
-        ["learning.steps=1", "data.sample.size=32"],
-        out=tmp_path / "p",
-    )
-    refused = call("predict", plain.folder, "ghar", "--pictures", tmp_path / "none")
+    plain = one_step("transliteration/sample_initial", tmp_path / "p", size=32)
+    refused = call("predict", plain, "ghar", "--pictures", tmp_path / "none")
     assert refused.sentence == (
-        f"--pictures draws attention, but {plain.folder} has none; its bridge is of another kind: "
+        f"--pictures draws attention, but {plain} has none; its bridge is of another kind: "
         "train again with 'model.bridge={kind: attention}'."
     )
 
@@ -333,10 +292,8 @@ def test_pictures_of_what_was_attended_to(call: Any, run: Path, tmp_path: Path) 
 def test_pictures_need_a_folder(call: Any, tmp_path: Path) -> None:
     file = tmp_path / "mine.txt"
     file.touch()
-    assert (
-        call("predict", "run", "ghar", "--pictures", file).sentence
-        == f"--pictures {file} is a file; name a folder."
-    )
+    sentence = call("predict", "run", "ghar", "--pictures", file).sentence
+    assert sentence == f"--pictures {file} is a file; name a folder."
 
 
 def test_version(call: Any) -> None:

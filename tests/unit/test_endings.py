@@ -78,10 +78,8 @@ def test_patience_counts_validations_within_epochs(recipe: Recipe, tmp_path: Pat
 
 
 def test_a_model_that_does_not_learn_is_not_said_to_improve(recipe: Recipe, tmp_path: Path) -> None:
-    assert (
-        ends_of(recipe(learning={"epochs": 4, "rate": 1e-9, "metric": "loss"}), tmp_path / "r")
-        == []
-    )
+    learning = {"epochs": 4, "rate": 1e-9, "metric": "loss"}
+    assert ends_of(recipe(learning=learning), tmp_path / "r") == []
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,7 @@ import torch
 
 from sixjars.learning.engine import learning_rate, optimizer_for
 from sixjars.recipe.sections import LearningSettings
-from sixjars.runs.explanation.explain import explain
-from sixjars.runs.explanation.sections import Explanation
+from sixjars.runs.explanation.explain import Explanation, explain
 from sixjars.runs.recipes import read_recipe
 
 RECIPE = "translation/sample_attention"

@@ -10,14 +10,11 @@ import yaml
 
 import sixjars
 from sixjars.errors import Interrupted, RunError
-from sixjars.progress import Reporter
+
+from .conftest import contents
+from .trained import assert_same
 
 Recipe = Callable[..., str]
-
-
-def weights(folder: Path) -> bytes:
-    """The final ones."""
-    return (folder / "model.safetensors").read_bytes()
 
 
 def test_an_extended_run_is_as_if_trained_so_long_at_once(recipe: Recipe, tmp_path: Path) -> None:
@@ -25,19 +22,11 @@ def test_an_extended_run_is_as_if_trained_so_long_at_once(recipe: Recipe, tmp_pa
     sixjars.train(name, out=tmp_path / "short")
     sixjars.train(name, ["learning.epochs=5"], out=tmp_path / "short", resume=True)
     sixjars.train(name, ["learning.epochs=5"], out=tmp_path / "long")
-    for file in (
-        "model.safetensors",
-        "log.jsonl",
-        "recipe.yaml",
-        "scores.json",
-        "checkpoints/last.safetensors",
-    ):
-        assert (tmp_path / "short" / file).read_bytes() == (
-            tmp_path / "long" / file
-        ).read_bytes(), file
-    assert json.loads((tmp_path / "short" / "run.json").read_text())["extended"] == [
-        {"learning.epochs": 2}
-    ]
+    names = ("model.safetensors", "log.jsonl", "recipe.yaml", "scores.json")
+    last = "checkpoints/last.safetensors"
+    assert_same(tmp_path / "short", tmp_path / "long", *names, last)
+    facts = json.loads((tmp_path / "short" / "run.json").read_text())
+    assert facts["extended"] == [{"learning.epochs": 2}]
 
 
 def test_a_run_that_steps_ended_goes_on_in_the_middle_of_its_epoch(
@@ -46,26 +35,20 @@ def test_a_run_that_steps_ended_goes_on_in_the_middle_of_its_epoch(
     name = recipe()
     sixjars.train(name, ["learning.steps=3"], out=tmp_path / "short")
     sixjars.train(name, ["learning.steps=7"], out=tmp_path / "short", resume=True)
-    steps = [
-        json.loads(line)["step"]
-        for line in (tmp_path / "short" / "log.jsonl").read_text().splitlines()
-    ]
-    assert steps == [3, 4, 7]
+    log = (tmp_path / "short" / "log.jsonl").read_text().splitlines()
+    assert [json.loads(line)["step"] for line in log] == [3, 4, 7]
 
 
 def test_without_a_change_not_a_byte_changes(recipe: Recipe, tmp_path: Path) -> None:
     name, folder = recipe(), tmp_path / "run"
     sixjars.train(name, out=folder)
-    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    before = contents(folder)
     sixjars.train(name, out=folder, resume=True)
-    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+    assert contents(folder) == before
 
 
 def test_the_same_command_serves_an_extension_that_was_stopped(
-    recipe: Recipe,
-    tmp_path: Path,
-    tired: Callable[[int], Reporter],
-    monkeypatch: pytest.MonkeyPatch,
+    recipe: Recipe, tmp_path: Path, tired: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name, folder, longer = recipe(), tmp_path / "run", ["learning.epochs=5"]
     sixjars.train(name, out=folder)
@@ -81,19 +64,15 @@ def test_the_same_command_serves_an_extension_that_was_stopped(
         sixjars.train(name, longer, out=folder, resume=True, reporter=tired(2))
     sixjars.train(name, longer, out=folder, resume=True)
     sixjars.train(name, longer, out=tmp_path / "long")
-    assert weights(folder) == weights(tmp_path / "long")
+    assert_same(folder, tmp_path / "long", "model.safetensors")
 
 
 def test_what_may_change_and_what_may_not(call: Any, recipe: Recipe, tmp_path: Path) -> None:
     name, folder = recipe(learning={"patience": 1, "rate": 1e-9, "epochs": 9}), tmp_path / "run"
     sixjars.train(name, ["learning.metric=character_error_rate"], out=folder)
     arguments = ["train", name, "learning.metric=character_error_rate", "--out", folder, "--resume"]
-    said = call(
-        *arguments,
-        "learning.epochs=12",
-        "evaluation.search.max_length=5",
-        "learning.save_seconds=9",
-    )
+    changes = ("learning.epochs=12", "evaluation.search.max_length=5", "learning.save_seconds=9")
+    said = call(*arguments, *changes)
     assert said.complaints == [
         f"note: {folder} goes on with changes: learning.epochs was 9 and is 12; "
         "learning.save_seconds was 60.0 and is 9.0; "
@@ -129,4 +108,4 @@ def test_resume_begins_a_run_where_there_is_none(call: Any, recipe: Recipe, tmp_
     told = f"note: there is no run in {tmp_path / 'run'} to resume yet, so one is begun."
     assert said.err.splitlines()[0] == told
     sixjars.train(name, out=tmp_path / "plain")
-    assert weights(tmp_path / "run") == weights(tmp_path / "plain")
+    assert_same(tmp_path / "run", tmp_path / "plain", "model.safetensors")

@@ -14,7 +14,6 @@ import sixjars
 from sixjars.errors import Interrupted, RecipeError, RunError
 from sixjars.learning.checkpoints import load_tensors, save_tensors
 from sixjars.loss import Objective, SealedBatch
-from sixjars.progress import Reporter
 from sixjars.recipe.allowed_code import NOTHING
 from sixjars.recipe.sections import LossSettings
 from sixjars.runs.data.splits import splits_of
@@ -24,18 +23,9 @@ from sixjars.runs.recipes import Blueprint, read_recipe
 from sixjars.runs.training.network import fresh_network
 
 from .tokenizers import vocabulary
+from .trained import Notes, assert_same, one_step
 
 Write = Callable[..., str]
-
-
-class Notes(Reporter):
-    """A reporter that keeps what is noted."""
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-
-    def note(self, text: str) -> None:
-        self.lines.append(text)
 
 
 def weights(folder: Path) -> dict[str, torch.Tensor]:
@@ -136,12 +126,8 @@ def test_new_labels_come_after_the_old(tmp_path: Path) -> None:
     path = tmp_path / "recipe.yaml"
     path.write_text(yaml.safe_dump(values), encoding="utf-8")
     files = [f"data.train={tmp_path / name}.tsv" for name in ("old", "new")]
-    sizes = [
-        "model.encoder.kind=text",
-        "model.encoder.size=4",
-        "model.decoder.size=4",
-        "model.bridge.kind=initial",
-    ]
+    model = {"encoder.kind": "text", "encoder.size": 4, "decoder.size": 4, "bridge.kind": "initial"}
+    sizes = [f"model.{key}={value}" for key, value in model.items()]
     old = sixjars.train(path, [files[0], *sizes], out=tmp_path / "old").folder
     notes = Notes()
     new = sixjars.train(path, [files[1]], out=tmp_path / "run", from_run=old, reporter=notes).folder
@@ -158,26 +144,15 @@ def test_subwords_stay_as_they_are(
     fields = {name: {"tokens": tokens, "size": 40} for name in ("source", "target")}
     old = sixjars.train(from_file(pairs(), data=fields), out=tmp_path / "old").folder
     new = sixjars.train(new_recipe(tmp_path, ROWS), out=tmp_path / "new", from_run=old).folder
-    for name in ("source", "target"):
-        assert (old / "fields" / f"{name}.json").read_bytes() == (
-            new / "fields" / f"{name}.json"
-        ).read_bytes()
+    assert_same(old, new, "fields/source.json", "fields/target.json")
 
 
 def test_what_is_left_out_is_taken_and_what_is_said_is_checked(
     call: Any, words: Path, tmp_path: Path
 ) -> None:
     name, out = new_recipe(tmp_path, ROWS), tmp_path / "run"
-    said = call(
-        "train",
-        name,
-        "model.encoder.dropout=0.25",
-        "data.source.max_length=9",
-        "--from",
-        words,
-        "--out",
-        out,
-    )
+    changes = ("model.encoder.dropout=0.25", "data.source.max_length=9")
+    said = call("train", name, *changes, "--from", words, "--out", out)
     assert said.code == 0
     size = sum(tensor.numel() for tensor in weights(words).values())
     assert said.err.splitlines()[0] == (
@@ -188,13 +163,9 @@ def test_what_is_left_out_is_taken_and_what_is_said_is_checked(
     assert new.model.encoder == {**old.model.encoder, "dropout": 0.25}
     assert (new.task, new.model.decoder) == (old.task, old.model.decoder)
     assert json.loads((out / "run.json").read_text())["from"]["run"] == str(words)
+    changes = ("model.decoder.size=9", "data.target.lowercase=true")
     with pytest.raises(RecipeError) as caught:
-        sixjars.train(
-            name,
-            ["model.decoder.size=9", "data.target.lowercase=true"],
-            out=out / "x",
-            from_run=words,
-        )
+        sixjars.train(name, changes, out=out / "x", from_run=words)
     assert str(caught.value) == (
         f"2 faults in {name}:\n"
         f"  - data.target.lowercase is True, but False in {words}; leave it out to take that.\n"
@@ -205,22 +176,25 @@ def test_what_is_left_out_is_taken_and_what_is_said_is_checked(
         sixjars.train(name, ["task=dialog"], out=out / "x", from_run=words)
 
 
-def test_size_limits_how_far_a_vocabulary_grows(words: Path, tmp_path: Path) -> None:
-    notes = Notes()
-    limits = ["data.source.size=10", "data.target.size=5"]
-    sixjars.train(
-        new_recipe(tmp_path, ROWS), limits, out=tmp_path / "run", from_run=words, reporter=notes
-    )
-    assert "source: 9 + 1 new; vocabulary of target: 9 + 0 new." in notes.lines[0]
-
-
-def test_new_rows_of_a_frozen_part_are_named(words: Path, tmp_path: Path) -> None:
-    notes = Notes()
-    frozen = ["learning.freeze=encoder"]
-    sixjars.train(
-        new_recipe(tmp_path, ROWS), frozen, out=tmp_path / "run", from_run=words, reporter=notes
-    )
-    assert notes.lines[0].endswith("; the new rows of encoder.embedding.table.weight are frozen.")
+@pytest.mark.parametrize(
+    ("changes", "note"),
+    [
+        (
+            ["data.source.size=10", "data.target.size=5"],
+            "vocabulary of source: 9 + 1 new; vocabulary of target: 9 + 0 new.",
+        ),
+        (
+            ["learning.freeze=encoder"],
+            "; the new rows of encoder.embedding.table.weight are frozen.",
+        ),
+    ],
+)
+def test_new_rows_that_are_limited_or_frozen_are_told(
+    changes: list[str], note: str, words: Path, tmp_path: Path
+) -> None:
+    name, notes = new_recipe(tmp_path, ROWS), Notes()
+    sixjars.train(name, changes, out=tmp_path / "run", from_run=words, reporter=notes)
+    assert notes.lines[0].endswith(note)
 
 
 def test_a_fine_tuning_that_is_stopped_goes_on(words: Path, tmp_path: Path, tired: Any) -> None:
@@ -232,10 +206,8 @@ def test_a_fine_tuning_that_is_stopped_goes_on(words: Path, tmp_path: Path, tire
     moved = words.rename(tmp_path / "moved")
     sixjars.train(name, frozen, out=tmp_path / "stopped", resume=True)
     moved.rename(words)
-    for file in ("model.safetensors", "recipe.yaml", "run.json", "log.jsonl"):
-        assert (tmp_path / "whole" / file).read_bytes() == (
-            tmp_path / "stopped" / file
-        ).read_bytes()
+    names = ("model.safetensors", "recipe.yaml", "run.json", "log.jsonl")
+    assert_same(tmp_path / "whole", tmp_path / "stopped", *names)
 
 
 def test_a_fine_tuning_that_was_killed_at_its_start_starts_from_the_same_weights(
@@ -259,12 +231,8 @@ def test_a_run_goes_on_whatever_became_of_the_one_it_began_from(
     name, parent, folder = new_recipe(tmp_path, ROWS), tmp_path / "parent", tmp_path / "run"
     shutil.copytree(words, parent)
     sixjars.train(name, out=folder, from_run=parent)
-    sixjars.train(
-        parent / "recipe.yaml",
-        ["learning.epochs=3", "learning.steps=null"],
-        out=parent,
-        resume=True,
-    )
+    longer = ["learning.epochs=3", "learning.steps=null"]
+    sixjars.train(parent / "recipe.yaml", longer, out=parent, resume=True)
     for start in (None, parent):
         assert sixjars.train(name, out=folder, resume=True, from_run=start).folder == folder
 
@@ -281,11 +249,9 @@ def test_resume_from_somewhere_else_is_refused(
     assert call("train", name, "--out", folder, "--resume", "--from", words).code == 0
     plain = recipe()
     sixjars.train(plain, out=tmp_path / "plain")
-    assert call(
-        "train", plain, "--out", tmp_path / "plain", "--resume", "--from", words
-    ).sentence == (
-        f"{tmp_path / 'plain'} was not begun from another run; leave out --from to go on with it."
-    )
+    own = ("train", plain, "--out", tmp_path / "plain", "--resume", "--from", words)
+    begun = "was not begun from another run; leave out --from to go on with it."
+    assert call(*own).sentence == f"{tmp_path / 'plain'} {begun}"
 
 
 def test_a_folder_of_a_stranger_is_checked_as_for_a_prediction(words: Path, tmp_path: Path) -> None:
@@ -309,15 +275,11 @@ def test_a_folder_of_a_stranger_is_checked_as_for_a_prediction(words: Path, tmp_
 
 def test_weights_of_another_shape_name_the_setting(tmp_path: Path) -> None:
     """A tensor that cannot grow: its columns differ."""
-    few = ["data.sample.size=32", "data.sample.valid=8", "data.sample.test=8", "learning.steps=1"]
-    old = sixjars.train("transliteration/sample_attention", few, out=tmp_path / "old").folder
+    name = "transliteration/sample_attention"
+    old = one_step(name, tmp_path / "old", size=32)
     origin = StartingRun.of(old, NOTHING)
-    blueprint = Blueprint.of(
-        read_recipe(
-            "transliteration/sample_attention",
-            [*few, "model.decoder.size=9", "data.source.max_length=7"],
-        )
-    )
+    changes = ["data.sample.size=32", "model.decoder.size=9", "data.source.max_length=7"]
+    blueprint = Blueprint.of(read_recipe(name, changes))
     network = fresh_network(blueprint, splits_of(origin.taught(blueprint)))
     with pytest.raises(RunError) as caught:
         origin.hand_over(network, blueprint, origin.taught(blueprint).fields)

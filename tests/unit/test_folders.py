@@ -80,10 +80,8 @@ def test_a_label_may_be_a_link(tmp_path: Path) -> None:
 @pytest.mark.parametrize("place", ["train", "train.zip"])
 def test_a_file_without_a_label(place: str, tmp_path: Path) -> None:
     path = laid_out(tmp_path, place, ["cat/1.jpg", "cover.jpg", "dog/1.jpg"])
-    assert (
-        message(tmp_path, place)
-        == f"{path}, file 2: 'cover.jpg' lies in no folder, so it has no label."
-    )
+    expected = f"{path}, file 2: 'cover.jpg' lies in no folder, so it has no label."
+    assert message(tmp_path, place) == expected
     found = reading(tmp_path, place, on_bad_row="skip")
     assert (with_lines(found), found.skipped) == (
         [("cat/1.jpg", "cat", "1"), ("dog/1.jpg", "dog", "3")],
@@ -97,10 +95,8 @@ def test_a_name_that_is_no_text(tmp_path: Path) -> None:
         (path / "cat" / os.fsdecode(b"2\xff.jpg")).touch()
     except OSError:
         pytest.skip("this disk refuses such names")
-    assert (
-        message(tmp_path, "train")
-        == f"{path}, file 2: the name 'cat/2\\udcff.jpg' is not UTF-8; rename the file."
-    )
+    expected = f"{path}, file 2: the name 'cat/2\\udcff.jpg' is not UTF-8; rename the file."
+    assert message(tmp_path, "train") == expected
     found = reading(tmp_path, "train", on_bad_row="skip")
     assert (with_lines(found), found.skipped) == ([("cat/1.jpg", "cat", "1")], 1)
 
@@ -146,10 +142,8 @@ def test_folders_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyP
         f"{tmp_path / 'a.tsv'} is a file; format folders needs a folder or a .zip with one folder for each label."
     )
     (tmp_path / "a.zip").write_bytes(b"no zip")
-    assert (
-        message(tmp_path, "a.zip")
-        == f"{tmp_path / 'a.zip'} is not a .zip file or is damaged: File is not a zip file."
-    )
+    expected = f"{tmp_path / 'a.zip'} is not a .zip file or is damaged: File is not a zip file."
+    assert message(tmp_path, "a.zip") == expected
     assert message(tmp_path, {"a": "train", "b": "train"}) == (
         "Format folders is one folder (or .zip), but a, b are given; name one folder."
     )

@@ -4,15 +4,20 @@ import errno
 import json
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import sixjars
 from sixjars.runs.prediction.teacher_forcing import forced_predictions
-from tests.unit.conftest import Call, recipe_from_file
+from tests.unit.conftest import Call, Said, recipe_from_file
 from tests.unit.pages import read
+from tests.unit.trained import one_step
+
+Inspect = Callable[..., Said]
 
 
 @pytest.fixture(scope="module")
@@ -25,16 +30,28 @@ def words(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return sixjars.train(recipe, out=folder / "run", device="cpu").folder
 
 
-@pytest.fixture(scope="module")
-def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run without attention."""
-    few = ["data.sample.size=16", "data.sample.valid=4", "data.sample.test=4", "learning.steps=1"]
-    out = tmp_path_factory.mktemp("plain") / "run"
-    return sixjars.train("translation/sample_initial", few, out=out, device="cpu").folder
+@pytest.fixture
+def inspect(call: Call, words: Path) -> Inspect:
+    return partial(call, "inspect", words)
 
 
-def test_the_terminal_shows_a_heat_map(call: Call, words: Path) -> None:
-    said = call("inspect", words, "word1 and more")
+@pytest.fixture
+def align(inspect: Inspect, tmp_path: Path) -> Inspect:
+    """The alignments of a file, by its name and content."""
+
+    def aligned(name: str, content: str, *options: object) -> Said:
+        (tmp_path / name).write_text(content)
+        return inspect("--input", tmp_path / name, "--view", "pharaoh", *options)
+
+    return aligned
+
+
+def views(said: Said) -> list[Any]:
+    return [json.loads(line) for line in said.out.splitlines()]
+
+
+def test_the_terminal_shows_a_heat_map(inspect: Inspect) -> None:
+    said = inspect("word1 and more")
     assert said.code == 0
     assert said.out.startswith("word1 and more → ")
     head = next(line for line in said.out.splitlines() if "word1  and  more" in line)
@@ -42,69 +59,55 @@ def test_the_terminal_shows_a_heat_map(call: Call, words: Path) -> None:
     assert "<stop>" in said.out or "max_length" not in said.err
 
 
-def test_a_file_of_data_is_not_written_over(call: Call, words: Path, tmp_path: Path) -> None:
+def test_a_file_of_data_is_not_written_over(align: Inspect, tmp_path: Path) -> None:
     pairs = tmp_path / "pairs.tsv"
-    pairs.write_text("en\tde\nword1 and more\twort1 und mehr\n")
-    said = call("inspect", words, "--input", pairs, "--view", "pharaoh", "--out", pairs)
+    said = align("pairs.tsv", "en\tde\nword1 and more\twort1 und mehr\n", "--out", pairs)
     assert said.sentence == f"--out {pairs} exists already; choose another name."
     assert pairs.read_text().startswith("en\tde\n")
 
 
-def test_a_cut_input_is_told(call: Call, words: Path) -> None:
-    said = call("inspect", words, " ".join(["word1"] * 300))
-    assert (
-        "note: the input was cut, because it is longer than the run reads (max_length)." in said.err
-    )
+def test_a_cut_input_is_told(inspect: Inspect) -> None:
+    said = inspect(" ".join(["word1"] * 300))
+    longer = "because it is longer than the run reads (max_length)."
+    assert f"note: the input was cut, {longer}" in said.err
 
 
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
 @pytest.mark.usefixtures("unrendered")
-def test_a_picture(call: Call, words: Path, tmp_path: Path, ending: str) -> None:
+def test_a_picture(inspect: Inspect, tmp_path: Path, ending: str) -> None:
     file = tmp_path / "new" / f"a.{ending}"
-    assert (
-        call("inspect", words, "word1 and more", "--out", file, "--view", "lines").err
-        == f"wrote {file}\n"
-    )
+    said = inspect("word1 and more", "--out", file, "--view", "lines")
+    assert said.err == f"wrote {file}\n"
     assert file.exists()
 
 
-def test_the_picture_grows_with_its_input(call: Call, words: Path, tmp_path: Path) -> None:
+def test_the_picture_grows_with_its_input(inspect: Inspect, tmp_path: Path) -> None:
     sizes = []
     for count in (3, 30, 100):
         file = tmp_path / f"{count}.png"
-        call(
-            "inspect",
-            words,
-            " ".join(["word1"] * count),
-            "--target",
-            "wort1 und mehr",
-            "--out",
-            file,
-        )
+        inspect("word1 " * count, "--target", "wort1 und mehr", "--out", file)
         sizes.append(read(file).shape[:2])
     assert sizes[0][1] < sizes[1][1]
     assert sizes[2][1] < sizes[1][1] * 1.2  # it goes on below
     assert sizes[2][0] > 2 * sizes[1][0]
 
 
-def test_json_has_the_weights_of_the_prediction(call: Call, words: Path, tmp_path: Path) -> None:
-    predictor = sixjars.load(words, device="cpu")
-    kept = predictor.predict("word1 and more")
-    said = call("inspect", words, "word1 and more", "--view", "json", "--device", "cpu")
-    found = json.loads(said.out)
-    assert np.allclose(found["outputs"][0]["weights"], kept.weights)
+def test_json_has_the_weights_of_the_prediction(
+    inspect: Inspect, words: Path, tmp_path: Path
+) -> None:
+    kept = sixjars.load(words, device="cpu").predict("word1 and more")
+    [view] = views(inspect("word1 and more", "--view", "json"))
+    assert np.allclose(view["outputs"][0]["weights"], kept.weights)
     file = tmp_path / "a.json"
-    call("inspect", words, "word1 and more", "more and word1", "--out", file, "--device", "cpu")
-    assert [one["source"] for one in json.loads(file.read_text())] == [
-        ["word1", "and", "more"],
-        ["more", "and", "word1"],
-    ]
+    inspect("word1 and more", "more and word1", "--out", file)
+    sources = [view["source"] for view in json.loads(file.read_text())]
+    assert sources == [["word1", "and", "more"], ["more", "and", "word1"]]
 
 
-def test_a_page_has_all_inputs_and_all_hypotheses(call: Call, words: Path, tmp_path: Path) -> None:
+def test_a_page_has_all_inputs_and_all_hypotheses(inspect: Inspect, tmp_path: Path) -> None:
     file = tmp_path / "a.html"
     settings = ("--search", "beam", "--set", "width=3")
-    said = call("inspect", words, "word1 <script>", "and more", "--out", file, *settings)
+    said = inspect("word1 <script>", "and more", "--out", file, *settings)
     assert said.code == 0
     text = file.read_text(encoding="utf-8")
     assert text.count('class="view"') == 2
@@ -112,142 +115,114 @@ def test_a_page_has_all_inputs_and_all_hypotheses(call: Call, words: Path, tmp_p
     assert "word1 <script>" not in text
 
 
-def test_a_given_output_is_forced(call: Call, words: Path) -> None:
-    said = call("inspect", words, "word1 and more", "--target", "wort2 und mehr", "--view", "json")
-    found = json.loads(said.out)
-    assert found["forced"] is True
-    assert found["outputs"][0]["tokens"] == ["wort2", "und", "mehr", "<stop>"]
+def test_a_given_output_is_forced(inspect: Inspect, words: Path) -> None:
+    def forced(target: str) -> Any:
+        [view] = views(inspect("word1 and more", "--target", target, "--view", "json"))
+        assert view["forced"] is True
+        return view["outputs"][0]
+
+    assert forced("wort2 und mehr")["tokens"] == ["wort2", "und", "mehr", "<stop>"]
     scored = sixjars.load(words, device="cpu").predict("word1 and more", search="greedy")
-    again = json.loads(
-        call("inspect", words, "word1 and more", "--target", scored.text, "--view", "json").out
-    )
     steps = len(scored.tokens) - (scored.tokens[-1] == "<stop>")
-    assert np.allclose(again["outputs"][0]["weights"][:steps], scored.weights[:steps], atol=1e-5)
+    again = forced(scored.text)["weights"]
+    assert np.allclose(again[:steps], scored.weights[:steps], atol=1e-5)
 
 
-def test_alignments_of_a_pair_and_of_a_file(call: Call, words: Path, tmp_path: Path) -> None:
-    said = call(
-        "inspect", words, "word1 and more", "--target", "wort2 und mehr", "--view", "pharaoh"
-    )
+def test_alignments_of_a_pair_and_of_a_file(
+    inspect: Inspect, align: Inspect, tmp_path: Path
+) -> None:
+    said = inspect("word1 and more", "--target", "wort2 und mehr", "--view", "pharaoh")
     links = [tuple(map(int, link.split("-"))) for link in said.out.split()]
     assert {word for _, word in links} == {0, 1, 2}
     assert {place for place, _ in links} <= {0, 1, 2}
-    pairs = tmp_path / "pairs.tsv"
-    pairs.write_text("de\ten\nwort2 und mehr\tword1 and more\nwort1\tword3\n\tword3\n")
-    lines = call("inspect", words, "--input", pairs, "--view", "pharaoh")
+    pairs = "de\ten\nwort2 und mehr\tword1 and more\nwort1\tword3\n\tword3\n"
+    lines = align("pairs.tsv", pairs)
     assert lines.out.splitlines() == [said.out.strip(), "0-0", ""]
-    assert lines.code == 0
-    assert lines.err == "note: 1 of 3 pairs with an empty text; an empty line stands for each.\n"
+    empty = "note: 1 of 3 pairs with an empty text; an empty line stands for each."
+    assert (lines.code, lines.err) == (0, f"{empty}\n")
     file = tmp_path / "links.txt"
-    told = call("inspect", words, "--input", pairs, "--view", "pharaoh", "--out", file)
-    assert told.err.splitlines() == [
-        f"wrote {file}: a line of links for each of 3 pairs",
-        lines.err.strip(),
-    ]
+    written = f"wrote {file}: a line of links for each of 3 pairs"
+    assert align("pairs.tsv", pairs, "--out", file).err.splitlines() == [written, empty]
     assert file.read_text() == lines.out
 
 
-def test_a_pair_that_cannot_be_used_has_an_empty_line(
-    call: Call, words: Path, tmp_path: Path
-) -> None:
-    pairs = tmp_path / "pairs.jsonl"
-    pairs.write_text('{"en": "", "de": "und"}\n{"en": "and", "de": "und"}\n{"en": 7\n')
-    said = call("inspect", words, "--input", pairs, "--view", "pharaoh")
+def test_a_pair_that_cannot_be_used_has_an_empty_line(align: Inspect) -> None:
+    pairs = '{"en": "", "de": "und"}\n{"en": "and", "de": "und"}\n{"en": 7\n'
+    said = align("pairs.jsonl", pairs)
     assert (said.code, said.out.split("\n")) == (0, ["", "0-0", "", ""])
     empty, skipped = said.err.splitlines()
     assert empty == "note: 1 of 3 pairs with an empty text; an empty line stands for each."
     assert skipped.startswith("note: 1 of 3 pairs was skipped, and its line is empty: is not JSON")
     assert skipped.endswith(" (input 3).")
-    assert call("inspect", words, "--input", pairs, "--view", "pharaoh", "--strict").code == 1
-    few = call("inspect", words, "--input", pairs, "--view", "pharaoh", "--examples", "2")
+    assert align("pairs.jsonl", pairs, "--strict").code == 1
+    few = align("pairs.jsonl", pairs, "--examples", "2")
     assert (few.code, few.out.split("\n")) == (0, ["", "0-0", ""])
-    pairs.write_text('{"en": "", "de": ""}\n')
-    assert call("inspect", words, "--input", pairs, "--view", "pharaoh").out == "\n"
+    assert align("pairs.jsonl", '{"en": "", "de": ""}\n').out == "\n"
 
 
-def test_another_delimiter_is_found_by_the_names_of_columns(
-    call: Call, words: Path, tmp_path: Path
-) -> None:
-    pairs = tmp_path / "pairs.tsv"
-    pairs.write_text("en;de\nand, more;und\n")
-    assert call("inspect", words, "--input", pairs, "--view", "pharaoh").out.endswith("-0\n")
-    pairs.write_text("english;german\nand;und\n")
-    assert call("inspect", words, "--input", pairs, "--view", "pharaoh").sentence == (
-        f"{pairs} has no column 'en', which this run reads; it has 'english', 'german'."
-    )
+def test_another_delimiter_is_found_by_the_names_of_columns(align: Inspect, tmp_path: Path) -> None:
+    assert align("pairs.tsv", "en;de\nand, more;und\n").out.endswith("-0\n")
+    lacks = "has no column 'en', which this run reads; it has 'english', 'german'."
+    sentence = align("pairs.tsv", "english;german\nand;und\n").sentence
+    assert sentence == f"{tmp_path / 'pairs.tsv'} {lacks}"
 
 
 def test_a_page_has_no_more_inputs_than_can_be_read(
-    call: Call, words: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    inspect: Inspect, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sixjars.cli.inspect.MOST", 2)
     (tmp_path / "in.txt").write_text("word1\nand\nmore\n")
-    how = ("inspect", words, "--input", tmp_path / "in.txt")
-    said = call(*how, "--out", tmp_path / "few.html")
-    assert (
-        said.err.splitlines()[0]
-        == "note: the first 2 inputs are shown, of 3; --examples N shows more."
-    )
+    lines = ("--input", tmp_path / "in.txt")
+    said = inspect(*lines, "--out", tmp_path / "few.html")
+    shown = "note: the first 2 inputs are shown, of 3; --examples N shows more."
+    assert said.err.splitlines()[0] == shown
     assert (tmp_path / "few.html").read_text().count("<figure") == 2
-    call(*how, "--examples", "3", "--out", tmp_path / "all.html")
+    inspect(*lines, "--examples", "3", "--out", tmp_path / "all.html")
     assert (tmp_path / "all.html").read_text().count("<figure") == 3
-    assert len(call(*how, "--view", "json").out.splitlines()) == 3
-    assert len(call(*how, "--view", "json", "--examples", "1").out.splitlines()) == 1
+    assert len(inspect(*lines, "--view", "json").out.splitlines()) == 3
+    assert len(inspect(*lines, "--view", "json", "--examples", "1").out.splitlines()) == 1
 
 
-def test_hypotheses_say_what_they_are_ordered_by(call: Call, words: Path, tmp_path: Path) -> None:
-    how = ("inspect", words, "word1 and more", "--search", "beam", "--set", "width=3")
-    lines = call(*how).out.splitlines()
+def test_hypotheses_say_what_they_are_ordered_by(inspect: Inspect, tmp_path: Path) -> None:
+    beam = ("word1 and more", "--search", "beam", "--set", "width=3")
+    lines = inspect(*beam).out.splitlines()
     assert lines[-2] == "Ordered by score: log probability / tokens."
     scores = [float(line.split("(score ")[1].rstrip(")")) for line in lines if "(score " in line]
     assert len(scores) == 3
     assert scores == sorted(scores, reverse=True)
-    call(*how, "--set", "length_penalty=0", "--out", tmp_path / "a.html")
+    inspect(*beam, "--set", "length_penalty=0", "--out", tmp_path / "a.html")
     assert "Ordered by score: log probability.<" in (tmp_path / "a.html").read_text()
-    drawn = call("inspect", words, "and", "--search", "sample", "--nbest", "2").out
+    drawn = inspect("and", "--search", "sample", "--nbest", "2").out
     assert "In the order in which they were drawn; score: log probability / tokens." in drawn
-    assert "score" not in call("inspect", words, "and").out
+    assert "score" not in inspect("and").out
 
 
 def test_labels_are_ordered_by_probability_and_an_unknown_one_is_told(
-    call: Call, tmp_path: Path
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    few = ["data.sample.size=60", "data.sample.valid=4", "data.sample.test=4", "learning.steps=1"]
-    run = sixjars.train(
-        "document_classification/sample_attention", few, out=tmp_path / "run", device="cpu"
-    ).folder
+    run = one_step("document_classification/sample_attention", tmp_path / "run", size=60)
     said = call("inspect", run, "a text", "--nbest", "3").out
     assert said.count("(probability ") == 3
     assert "Ordered by probability." in said
-    assert call("inspect", run, "a text", "--target", "weathr").sentence.startswith(
-        "input 1: the label 'weathr' is unknown. Did you mean 'weather'? Known: "
-    )
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sixjars.runs.prediction.teacher_forcing.MOST_LABELS", 2)
-        assert call("inspect", run, "a text", "--target", "weathr").sentence.endswith(
-            "is unknown. Did you mean 'weather'? The run knows 6."
-        )
+    forced = ("inspect", run, "a text", "--target", "weathr")
+    similar = "input 1: the label 'weathr' is unknown. Did you mean 'weather'?"
+    assert call(*forced).sentence.startswith(f"{similar} Known: ")
+    monkeypatch.setattr("sixjars.runs.prediction.teacher_forcing.MOST_LABELS", 2)
+    assert call(*forced).sentence == f"{similar} The run knows 6."
 
 
-def test_a_file_of_inputs_and_lines_of_stdin(call: Call, words: Path, tmp_path: Path) -> None:
+def test_a_file_of_inputs_and_lines_of_stdin(inspect: Inspect, tmp_path: Path) -> None:
     file = tmp_path / "in.txt"
     file.write_text("word1\nmore and\n")
-    said = call("inspect", words, "--input", file, "--view", "json")
-    assert [json.loads(line)["source"] for line in said.out.splitlines()] == [
-        ["word1"],
-        ["more", "and"],
-    ]
-    assert json.loads(call("inspect", words, "--view", "json", stdin=b"word1\n").out)["source"] == [
-        "word1"
-    ]
+    sources = [view["source"] for view in views(inspect("--input", file, "--view", "json"))]
+    assert sources == [["word1"], ["more", "and"]]
+    assert views(inspect("--view", "json", stdin=b"word1\n"))[0]["source"] == ["word1"]
 
 
 def test_forced_predictions_keep_their_order_and_their_faults(words: Path) -> None:
-    found = forced_predictions(
-        sixjars.load(words, device="cpu"),
-        ["word1 and more", "", "and"],
-        ["wort1 und", "mehr", "mehr"],
-    )
+    predictor = sixjars.load(words, device="cpu")
+    inputs, outputs = ["word1 and more", "", "and"], ["wort1 und", "mehr", "mehr"]
+    found = forced_predictions(predictor, inputs, outputs)
     assert [one.text for one in found] == ["wort1 und", "", "mehr"]
     assert found[1].error == "input 2: the source is empty."
     assert found[0].inputs == {"source": "word1 and more"}
@@ -297,75 +272,63 @@ REFUSED: dict[str, tuple[list[str], str]] = {
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_is_refused_is_one_sentence(
-    case: str, call: Call, words: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    case: str, inspect: Inspect, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").touch()
     (tmp_path / "b.html").mkdir()
     arguments, sentence = REFUSED[case]
-    assert call("inspect", words, *arguments).sentence == sentence.replace(
-        "{folder}", str(tmp_path)
-    )
+    assert inspect(*arguments).sentence == sentence.replace("{folder}", str(tmp_path))
 
 
 def test_a_file_that_may_not_be_written_is_refused_first(
-    call: Call, words: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    inspect: Inspect, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     def refused(dir: Path) -> None:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), dir)
 
     monkeypatch.setattr("sixjars.runs.output_file.TemporaryFile", refused)
     file = tmp_path / "a.png"
-    assert call("inspect", words, "and", "--out", file).sentence == (
-        f"--out {file} cannot be written: Permission denied."
-    )
+    sentence = inspect("and", "--out", file).sentence
+    assert sentence == f"--out {file} cannot be written: Permission denied."
 
 
 def test_nobody_waits_for_somebody_to_type(
-    call: Call, words: Path, monkeypatch: pytest.MonkeyPatch
+    inspect: Inspect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sixjars.cli.inputs.at_terminal", lambda: True)
-    assert call("inspect", words).sentence == "give texts, --input FILE or lines on standard input."
+    assert inspect().sentence == "give texts, --input FILE or lines on standard input."
 
 
-def test_a_run_without_attention_says_so(call: Call, plain: Path) -> None:
-    said = call("inspect", plain, "I am going home")
-    assert said.sentence == (
-        f"{plain} has no attention, so it gives no view (sixjars report shows the rest); its bridge is of another "
-        "kind: train again with 'model.bridge={kind: attention}'."
-    )
+def test_a_run_without_attention_says_so(call: Call, language_model: Path, tmp_path: Path) -> None:
+    plain = one_step("translation/sample_initial", tmp_path / "plain")
+    other = "its bridge is of another kind: train again with 'model.bridge={kind: attention}'."
+    none = "no model of language_model has attention."
+    for run, why in ((plain, other), (language_model, none)):
+        no_view = "has no attention, so it gives no view (sixjars report shows the rest)"
+        assert call("inspect", run, "I am going").sentence == f"{run} {no_view}; {why}"
 
 
-def test_a_language_model_has_nothing_to_attend_to(call: Call, language_model: Path) -> None:
-    said = call("inspect", language_model, "the king sees")
-    assert said.sentence == (
-        f"{language_model} has no attention, so it gives no view (sixjars report shows the rest); no model of "
-        "language_model has attention."
-    )
-
-
-def test_unknown_words_alone_are_noted(call: Call, words: Path) -> None:
-    said = call("inspect", words, "zzz yyy", "--target", "und mehr")
+def test_unknown_words_alone_are_noted(inspect: Inspect) -> None:
+    said = inspect("zzz yyy", "--target", "und mehr")
     assert said.code == 0
-    assert (
-        said.err
-        == "note: 100 % of the input tokens are unknown to the run (<unk>); outputs may be poor.\n"
-    )
+    unknown = "100 % of the input tokens are unknown to the run (<unk>); outputs may be poor."
+    assert said.err == f"note: {unknown}\n"
     assert "<unk:zzz>  <unk:yyy>" in said.out
 
 
-def test_unknown_words_of_a_target_are_noted(call: Call, words: Path) -> None:
-    said = call("inspect", words, "and more", "--target", "und Quark")
+def test_unknown_words_of_a_target_are_noted(inspect: Inspect) -> None:
+    said = inspect("and more", "--target", "und Quark")
     assert said.err == "note: 1 of the 2 output tokens is unknown to the run: <unk:Quark>.\n"
     assert "<unk:Quark> " in said.out
 
 
-def test_one_bad_input_among_good_ones_is_noted(call: Call, words: Path) -> None:
-    said = call("inspect", words, "and", "", "--view", "json")
+def test_one_bad_input_among_good_ones_is_noted(inspect: Inspect) -> None:
+    said = inspect("and", "", "--view", "json")
     assert said.code == 0
     assert len(said.out.splitlines()) == 1
     assert said.err == "note: 1 of 2 inputs was skipped: the source is empty (input 2).\n"
-    strict = call("inspect", words, "and", "", "--view", "json", "--strict")
+    strict = inspect("and", "", "--view", "json", "--strict")
     assert (strict.code, strict.err) == (1, said.err)
 
 
@@ -375,24 +338,18 @@ def test_pieces_are_joined_unless_they_are_asked_for(
     changes = {"data": {"source": {"tokens": "characters"}}, "learning": {"steps": 1}}
     run = sixjars.train(from_file(pairs(), **changes), out=tmp_path / "run", device="cpu").folder
     asked = ("inspect", run, "word1 and", "--target", "wort1 und", "--view", "json")
-    whole, parts = (json.loads(call(*asked, *more).out) for more in ((), ("--pieces",)))
+    [whole], [parts] = (views(call(*asked, *more)) for more in ((), ("--pieces",)))
     assert whole["source"] == ["word1", "and"]
     assert parts["source"] == list("word1␣and")
     first = np.array(parts["outputs"][0]["weights"])
-    assert np.allclose(
-        whole["outputs"][0]["weights"], np.stack([first[:, :5].sum(1), first[:, 5:].sum(1)], axis=1)
-    )
+    joined = np.stack([first[:, :5].sum(1), first[:, 5:].sum(1)], axis=1)
+    assert np.allclose(whole["outputs"][0]["weights"], joined)
 
 
 def test_a_missing_image_is_one_sentence(call: Call, tmp_path: Path) -> None:
-    few = ["data.sample.size=12", "data.sample.valid=4", "data.sample.test=4", "learning.steps=1"]
-    run = sixjars.train(
-        "image_captioning/sample_attention", few, out=tmp_path / "run", device="cpu"
-    ).folder
-    assert (
-        call("inspect", run, "nowhere.jpg").sentence
-        == "input 1: the image file nowhere.jpg does not exist."
-    )
+    run = one_step("image_captioning/sample_attention", tmp_path / "run", size=12)
+    missing = "input 1: the image file nowhere.jpg does not exist."
+    assert call("inspect", run, "nowhere.jpg").sentence == missing
     train, _, _ = sixjars.generate_sample("image_captioning", tmp_path / "scenes", size=1)
     photo = tmp_path / "scenes" / json.loads(train.read_text().splitlines()[0])["image"]
     page = tmp_path / "a.html"

@@ -70,27 +70,18 @@ def test_every_kind_of_table_is_the_same_data(made: Any, run: Run, tmp_path: Pat
 
 
 def test_splits_by_name_and_numbers_as_texts(tmp_path: Path) -> None:
-    recipe = {
-        **RECIPE,
-        "data": {**RECIPE["data"], "target": {"column": "number", "tokens": "characters"}},
-    }
-    tables = {
-        "train": ROWS[:30],
-        "valid": pyarrow.Table.from_pylist(ROWS[30:35]),
-        "test": ROWS[35:],
-    }
+    data = {**RECIPE["data"], "target": {"column": "number", "tokens": "characters"}}
+    recipe, valid = {**RECIPE, "data": data}, pyarrow.Table.from_pylist(ROWS[30:35])
+    tables = {"train": ROWS[:30], "valid": valid, "test": ROWS[35:]}
     found = sixjars.train(recipe, data=tables, out=tmp_path / "run")
     assert (found.examples, found.where) == (5, "the test set of memory:test")
 
 
 def test_resuming_needs_the_same_table(run: Run, tmp_path: Path) -> None:
+    named = {**RECIPE, "data": {**RECIPE["data"], "train": "memory:train"}}
     told = r"^memory:train is data that was in memory, not a file; give it again from "
     with pytest.raises(DataError, match=told):
-        sixjars.train(
-            {**RECIPE, "data": {**RECIPE["data"], "train": "memory:train"}},
-            out=run.folder,
-            resume=True,
-        )
+        sixjars.train(named, out=run.folder, resume=True)
     with pytest.raises(RunError, match=r"^the data of .* has changed since it was begun"):
         sixjars.train(RECIPE, data=ROWS[:-1], out=run.folder, resume=True)
     again = sixjars.train(RECIPE, data=ROWS, out=run.folder, resume=True)

@@ -89,10 +89,8 @@ def test_what_goes_wrong_is_a_sentence(
         "it is yours.",
     }.items():
         assert ours("predict", name, "ghar").sentence == sentence
-    assert (
-        ours("push", run, "words").sentence
-        == "a run on the hub is called user/name, but this is 'words'."
-    )
+    expected = "a run on the hub is called user/name, but this is 'words'."
+    assert ours("push", run, "words").sentence == expected
     with monkeypatch.context() as patch:
         patch.setenv("HF_TOKEN", "hf_wrong")
         refused = ours("push", run, "me/words").sentence

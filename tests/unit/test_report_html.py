@@ -26,7 +26,7 @@ from sixjars.reports.values import (
     ShownExample,
     SummaryScatter,
 )
-from sixjars.runs.explanation.sections import ExplainedSection, ExplainedWeight, Explanation
+from sixjars.runs.explanation.explain import ExplainedSection, ExplainedWeight, Explanation
 from tests.unit.test_views_html import WEIGHTS, WILD, Reader
 
 LARGEST_FILE = 5_000_000

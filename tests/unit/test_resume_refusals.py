@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch import Tensor
 
 import sixjars
 from sixjars.errors import RunError
@@ -16,8 +17,12 @@ from sixjars.learning.checkpoints import load_tensors, save_tensors
 
 from .conftest import contents
 
-Tensors = dict[str, torch.Tensor]
+Tensors = dict[str, Tensor]
 Change = Callable[[Tensors, dict[str, Any]], object]
+
+
+FITS = "does not fit the recipe beside it: "
+WRONG = "has a training state that cannot be right: "
 
 
 def refusal(recipe: str, folder: Path) -> str:
@@ -36,19 +41,16 @@ def refusal(recipe: str, folder: Path) -> str:
 @pytest.mark.parametrize("damage", ["cut", "noise", "another", "flipped"])
 def test_a_damaged_file(damage: str, run_recipe: str, copy: Path) -> None:
     last = copy / "checkpoints" / "last.safetensors"
-    content = last.read_bytes()
+    content, told = last.read_bytes(), "is damaged: "
+    contents = {
+        "cut": content[: len(content) // 2],
+        "noise": random.Random(0).randbytes(1000),
+        "flipped": content[:-9] + bytes([content[-9] ^ 1]) + content[-8:],
+        "another": (copy / "model.safetensors").read_bytes(),
+    }
+    last.write_bytes(contents[damage])
     if damage == "another":
-        shutil.copy(copy / "model.safetensors", last)
-        told = "does not fit the recipe beside it: decoder.bridge.first.project.bias is (8,), but should be nothing."
-    else:
-        last.write_bytes(
-            {
-                "cut": content[: len(content) // 2],
-                "noise": random.Random(0).randbytes(1000),
-                "flipped": content[:-9] + bytes([content[-9] ^ 1]) + content[-8:],
-            }[damage]
-        )
-        told = "is damaged: "
+        told = f"{FITS}decoder.bridge.first.project.bias is (8,), but should be nothing."
     assert refusal(run_recipe, copy).startswith(told)
 
 
@@ -60,61 +62,62 @@ def changed(folder: Path, change: Change) -> None:
     save_tensors(last, tensors, notes)
 
 
-FITS = "does not fit the recipe beside it: "
-WRONG = "has a training state that cannot be right: "
-TENSORS: dict[str, tuple[Change, str]] = {
-    "no memory at all": (
-        lambda tensors, notes: [
-            tensors.pop(name) for name in list(tensors) if name.startswith("optimizer.")
-        ],
-        f"{FITS}optimizer.0.exp_avg is nothing, but should be (",
-    ),
-    "one is missing": (
-        lambda tensors, notes: tensors.pop("optimizer.3.exp_avg_sq"),
-        f"{FITS}optimizer.3.exp_avg_sq is nothing, but should be (",
-    ),
-    "a number for a matrix": (
-        lambda tensors, notes: tensors.update({"optimizer.0.exp_avg": torch.zeros(())}),
-        f"{FITS}optimizer.0.exp_avg is (), but should be (",
-    ),
-    "another shape": (
-        lambda tensors, notes: tensors.update({"optimizer.2.exp_avg": torch.zeros(3, 5, 7)}),
-        f"{FITS}optimizer.2.exp_avg is (3, 5, 7), but should be (",
-    ),
-    "counts for each number": (
-        lambda tensors, notes: tensors.update({"optimizer.1.step": torch.zeros(9)}),
-        f"{FITS}optimizer.1.step is (9,), but should be ().",
-    ),
-    "a weight that is not there": (
-        lambda tensors, notes: tensors.update({"optimizer.-1.exp_avg": torch.zeros(3)}),
+ZEROS = torch.zeros
+TENSORS: list[tuple[str, Tensor | None, str]] = [
+    ("optimizer.3.exp_avg_sq", None, f"{FITS}optimizer.3.exp_avg_sq is nothing, but should be ("),
+    ("optimizer.0.exp_avg", ZEROS(()), f"{FITS}optimizer.0.exp_avg is (), but should be ("),
+    ("optimizer.2.exp_avg", ZEROS(3, 5), f"{FITS}optimizer.2.exp_avg is (3, 5), but should be ("),
+    ("optimizer.1.step", ZEROS(9), f"{FITS}optimizer.1.step is (9,), but should be ()."),
+    (
+        "optimizer.-1.exp_avg",
+        ZEROS(3),
         f"{FITS}optimizer.-1.exp_avg is (3,), but should be nothing.",
     ),
-    "more than it needs": (
-        lambda tensors, notes: tensors.update({"optimizer.0.momentum_buffer": torch.zeros(3)}),
+    (
+        "optimizer.0.momentum_buffer",
+        ZEROS(3),
         f"{FITS}optimizer.0.momentum_buffer is (3,), but should be nothing.",
     ),
-    "no number": (
-        lambda tensors, notes: tensors.update({"optimizer.0.step": torch.tensor(math.nan)}),
+    (
+        "optimizer.0.step",
+        torch.tensor(math.nan),
         f"{WRONG}optimizer.0.step is nan, after 100 steps.",
     ),
-    "negative": (
-        lambda tensors, notes: tensors.update({"optimizer.0.step": torch.tensor(-3.0)}),
-        f"{WRONG}optimizer.0.step is -3, after 100 steps.",
-    ),
-    "network": (
-        lambda tensors, notes: tensors.update({"model.decoder.output.bias": torch.zeros(2)}),
+    ("optimizer.0.step", torch.tensor(-3.0), f"{WRONG}optimizer.0.step is -3, after 100 steps."),
+    (
+        "model.decoder.output.bias",
+        ZEROS(2),
         f"{FITS}model.decoder.output.bias is (2,), but should be (",
     ),
-}
+]
 
 
-@pytest.mark.parametrize("kind", TENSORS)
-def test_tensors_that_do_not_fit(kind: str, run_recipe: str, copy: Path) -> None:
-    change, told = TENSORS[kind]
+@pytest.mark.parametrize(("name", "tensor", "told"), TENSORS)
+def test_tensors_that_do_not_fit(
+    name: str, tensor: Tensor | None, told: str, run_recipe: str, copy: Path
+) -> None:
+    """One that is missing, or of another shape, or more than it needs, or no number."""
+
+    def change(tensors: Tensors, notes: dict[str, Any]) -> None:
+        tensors.pop(name, None)
+        tensors |= {} if tensor is None else {name: tensor}
+
     changed(copy, change)
     assert refusal(run_recipe, copy).startswith(told)
 
 
+def test_a_state_without_any_memory(run_recipe: str, copy: Path) -> None:
+    def change(tensors: Tensors, notes: dict[str, Any]) -> None:
+        for name in [name for name in tensors if name.startswith("optimizer.")]:
+            del tensors[name]
+
+    changed(copy, change)
+    lacks = "optimizer.0.exp_avg is nothing, but should be ("
+    assert refusal(run_recipe, copy).startswith(f"{FITS}{lacks}")
+
+
+BELONGS = "does not belong to this recipe: it stands at step"
+BEST = [[0.5, 1.5, 4]]
 STATES: dict[str, tuple[dict[str, Any], str]] = {
     "negative": ({"step": -1}, f"{WRONG}step is -1."),
     "negative length": ({"log_bytes": -80}, f"{WRONG}log_bytes is -80."),
@@ -126,28 +129,22 @@ STATES: dict[str, tuple[dict[str, Any], str]] = {
     "stale": ({"stale": 101}, f"{WRONG}its counts do not agree with 100 steps."),
     "far beyond the plan": (
         {"step": 10**9, "done_in_epoch": 10**9, "epoch": 0, "finished": False},
-        "does not belong to this recipe: it stands at step 1000000000, 1000000000 of epoch 1.",
+        f"{BELONGS} 1000000000, 1000000000 of epoch 1.",
     ),
     "beyond the end": (
         {"step": 104, "epoch": 26, "finished": False},
-        "does not belong to this recipe: it stands at step 104, 0 of epoch 27.",
+        f"{BELONGS} 104, 0 of epoch 27.",
     ),
     "a position outside its epoch": (
-        {"step": 8, "epoch": 0, "done_in_epoch": 8, "best": [[0.5, 1.5, 4]], "finished": False},
-        "does not belong to this recipe: it stands at step 8, 8 of epoch 1.",
+        {"step": 8, "epoch": 0, "done_in_epoch": 8, "best": BEST, "finished": False},
+        f"{BELONGS} 8, 8 of epoch 1.",
     ),
     "updates and epochs differ": (
-        {"step": 50, "epoch": 20, "best": [[0.5, 1.5, 4]], "finished": False},
-        "does not belong to this recipe: it stands at step 50, 0 of epoch 21.",
+        {"step": 50, "epoch": 20, "best": BEST, "finished": False},
+        f"{BELONGS} 50, 0 of epoch 21.",
     ),
-    "not finished at the end": (
-        {"finished": False},
-        "does not belong to this recipe: it stands at step 100, 0 of epoch 26.",
-    ),
-    "finished too soon": (
-        {"step": 8, "epoch": 2, "best": [[0.5, 1.5, 4]]},
-        "does not belong to this recipe: it stands at step 8, 0 of epoch 3.",
-    ),
+    "not finished at the end": ({"finished": False}, f"{BELONGS} 100, 0 of epoch 26."),
+    "finished too soon": ({"step": 8, "epoch": 2, "best": BEST}, f"{BELONGS} 8, 0 of epoch 3."),
 }
 
 
@@ -158,11 +155,8 @@ def test_states_that_cannot_be_right(kind: str, run_recipe: str, copy: Path) -> 
     changes, told = STATES[kind]
 
     def change(tensors: Tensors, notes: dict[str, Any]) -> None:
-        assert (notes["state"]["step"], notes["state"]["epoch"], notes["state"]["finished"]) == (
-            100,
-            25,
-            True,
-        )
+        state = notes["state"]
+        assert (state["step"], state["epoch"], state["finished"]) == (100, 25, True)
         notes["state"] |= changes
         for name in [name for name in tensors if name.endswith(".step")]:
             tensors[name] = torch.tensor(float(min(100, max(0, notes["state"]["step"]))))
@@ -211,21 +205,14 @@ def test_best_weights_of_another_network(recipe: Callable[..., str], tmp_path: P
 def test_resume_with_another_recipe_is_refused(call: Any, run_recipe: str, run: Path) -> None:
     before = contents(run)
     same = f"Resume with the same one; {run}/recipe.yaml is what it was begun with, overrides included."
-    said = call(
-        "train",
-        run_recipe,
-        "learning.rate=0.5",
-        "model.encoder.cell=lstm",
-        "--out",
-        run,
-        "--resume",
-    )
+    resumed = ("train", run_recipe, "--out", run, "--resume")
+    said = call(*resumed, "learning.rate=0.5", "model.encoder.cell=lstm")
     assert said.sentence == (
         f"{run} was begun with another recipe: model.encoder.cell was 'gru' and is 'lstm'; "
         f"learning.rate was 0.03 and is 0.5. {same}"
     )
     told = f"{run} was begun with another recipe: learning.seed was 0 and is 5. {same}"
-    assert call("train", run_recipe, "--seed", 5, "--out", run, "--resume").sentence == told
+    assert call(*resumed, "--seed", 5).sentence == told
     assert contents(run) == before
 
 

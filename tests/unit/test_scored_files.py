@@ -7,6 +7,7 @@ import pytest
 
 import sixjars
 from sixjars.errors import DataError
+from tests.unit.trained import one_step
 
 ENGLISH = [
     f"the {size} {thing}"
@@ -31,14 +32,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def train(folder: Path, out: Path, data: dict[str, Any], *, turned: bool = False) -> None:
-    fields = {
-        "source": {"column": "de" if turned else "en"},
-        "target": {"column": "en" if turned else "de"},
-    }
-    recipe = {
-        "task": "translation",
-        "data": {"folder": str(folder), "valid": 0.3, **data, **fields},
-    }
+    source, target = ("de", "en") if turned else ("en", "de")
+    data = {"folder": str(folder), "valid": 0.3, **data}
+    data |= {"source": {"column": source}, "target": {"column": target}}
+    recipe = {"task": "translation", "data": data}
     sixjars.train(recipe, FEW, out=out)
 
 
@@ -101,8 +98,7 @@ def test_a_report_is_not_written_over_one_of_them(folder: Path) -> None:
 
 
 def test_fields_of_one_column_and_annotations_of_a_sample(folder: Path, tmp_path: Path) -> None:
-    few = ["data.sample.size=16", "data.sample.valid=4", "data.sample.test=4", "learning.steps=1"]
-    run = sixjars.train("translation/sample_attention", few, out=tmp_path / "run").folder
+    run = one_step("translation/sample_attention", tmp_path / "run")
     files = [folder / "c.en", folder / "c.de"]
     assert sixjars.evaluate(run, data=files, metrics=["chrf"]).examples == len(ENGLISH)
     with pytest.raises(DataError) as caught:

@@ -16,7 +16,6 @@ from sixjars.data.batches import Batches, EmptyColumn, IdColumn
 from sixjars.errors import DataError, Interrupted, RecipeError, RunError
 from sixjars.flow.values import Padded
 from sixjars.loss import class_weights, without_words
-from sixjars.progress import Reporter, Summary
 from sixjars.recipe.sections import LossSettings
 from sixjars.runs import train as training
 from sixjars.runs.data.splits import Splits, notes_on, splits_of
@@ -25,6 +24,7 @@ from sixjars_runtime.special_tokens import UNK
 
 from .conftest import Call
 from .faults import check_fault, entries
+from .trained import Notes
 
 SMALL = {
     "encoder": {"kind": "text", "size": 8},
@@ -67,26 +67,10 @@ def labels(found: Splits) -> list[dict[str, int]]:
     return [dict(Counter(split.targets)) for split in (found.train, found.valid)]
 
 
-class Notes(Reporter):
-    """Keeps what is said."""
-
-    def __init__(self) -> None:
-        self.said: list[str] = []
-        self.rows: list[str] = []
-
-    def summary(self, found: Summary) -> None:
-        self.rows.append(found.facts["rows"])
-
-    def note(self, sentence: str) -> None:
-        self.said.append(sentence)
-
-
 def trained(folder: Path, made: dict[str, Any], **options: Any) -> tuple[Any, list[str]]:
     (folder / "recipe.yaml").write_text(yaml.safe_dump(made))
-    notes = Notes()
-    return sixjars.train(
-        folder / "recipe.yaml", out=folder / "run", device="cpu", reporter=notes, **options
-    ), notes.said
+    options |= {"device": "cpu", "reporter": (notes := Notes())}
+    return sixjars.train(folder / "recipe.yaml", out=folder / "run", **options), notes.lines
 
 
 # what is held out
@@ -460,10 +444,10 @@ def test_folds(tmp_path: Path) -> None:
     whole = sixjars.evaluate(tmp_path / "run", reporter=notes)
     listed = ", ".join(f"{score.name} {score.value:.4f}" for score in run.scores)
     learned = "the run learned from all of these rows; in cross-validation, on rows not learned"
-    assert notes.said == [f"{learned} from: {listed}."]
+    assert notes.lines == [f"{learned} from: {listed}."]
     (tmp_path / "run/scores.json").unlink()
     sixjars.evaluate(tmp_path / "run", reporter=notes)
-    assert notes.said[1] == f"{learned} from: damaged or missing (scores.json)."
+    assert notes.lines[1] == f"{learned} from: damaged or missing (scores.json)."
     assert (whole.examples, whole.where) == (30, f"the training set of {tmp_path / 'rows.jsonl'}")
     again, _ = trained(tmp_path, made, resume=True)
     assert again.scores == run.scores
@@ -569,14 +553,13 @@ def test_a_starter_recipe_with_folds_offers_no_other_split(tmp_path: Path) -> No
 
 def test_what_is_told_of_folds(call: Call, tmp_path: Path) -> None:
     made = values(tmp_path, {"a": 20, "b": 10}, learning={"folds": 3, "epochs": 3})
-    (tmp_path / "recipe.yaml").write_text(yaml.safe_dump(made))
-    notes = Notes()
-    sixjars.train(tmp_path / "recipe.yaml", out=tmp_path / "run", device="cpu", reporter=notes)
-    assert notes.rows == [
-        *(
-            f"20 training, 10 held out (fold {n} of 3); over all folds, each row is held out once"
-            for n in (1, 2, 3)
-        ),
+    facts: list[str] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Notes, "summary", lambda notes, found: facts.append(found.facts["rows"]))
+        trained(tmp_path, made)
+    once = "over all folds, each row is held out once"
+    assert facts == [
+        *(f"20 training, 10 held out (fold {n} of 3); {once}" for n in (1, 2, 3)),
         "30 training; validation below is on these same rows, the final score on the folds",
     ]
     rows(tmp_path, {"a": 2, "b": 1})

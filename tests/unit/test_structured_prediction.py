@@ -31,11 +31,8 @@ def trained(
 
 @pytest.fixture(scope="module")
 def pointer(tmp_path_factory: pytest.TempPathFactory) -> Predictor:
-    data = {
-        "sample": {"kind": "tours", "size": 32, "valid": 4, "test": 4},
-        "points": {},
-        "order": {},
-    }
+    sample = {"kind": "tours", "size": 32, "valid": 4, "test": 4}
+    data: dict[str, Any] = {"sample": sample, "points": {}, "order": {}}
     model = {"encoder": {"size": 6, "embedding": 4}, "decoder": {"size": 6, "attention": 6}}
     search = {"search": {"kind": "beam", "width": 3, "max_length": 4}}
     return trained(tmp_path_factory.mktemp("pointing"), "pointing", data, model, evaluation=search)
@@ -57,19 +54,11 @@ def test_a_tour_is_whole_whatever_the_search_allows(cities: int, pointer: Predic
 
 
 def test_lists_from_python(pointer: Predictor, talker: Predictor) -> None:
-    text, listed, named = (
-        pointer.predict([asked])[0].text
-        for asked in (
-            "0.1,0.2 0.5,0.6",
-            [[0.1, 0.2], [0.5, 0.6]],
-            {"points": [[0.1, 0.2], [0.5, 0.6]]},
-        )
-    )
-    assert text == listed == named
-    assert (
-        talker.predict([["hello .", "how are you ?"]])[0].source
-        == talker.predict(["hello .\nhow are you ?"])[0].source
-    )
+    points = [[0.1, 0.2], [0.5, 0.6]]
+    asked = ["0.1,0.2 0.5,0.6", points, {"points": points}]
+    assert len({found.text for found in pointer.predict(asked)}) == 1
+    listed, text = talker.predict([["hello .", "how are you ?"], "hello .\nhow are you ?"])
+    assert listed.source == text.source
 
 
 def test_lists_that_are_none(pointer: Predictor, talker: Predictor) -> None:
@@ -113,36 +102,23 @@ def test_an_empty_answer_does_not_change_who_speaks(
 def test_what_is_explained_of_several_labels_and_of_coverage(tmp_path: Path) -> None:
     rows = [{"text": "a b", "label": ["x"]}, {"text": "b c", "label": ["x", "y"]}]
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    values = {
-        "task": "document_classification",
-        "data": {
-            "train": str(tmp_path / "rows.jsonl"),
-            "source": {"segments": "lines"},
-            "label": {"multi_label": True},
-        },
-    }
-    (tmp_path / "several.yaml").write_text(yaml.safe_dump(values))
-    lines = {
-        section.name: " ".join(section.lines)
-        for section in explain(str(tmp_path / "several.yaml")).sections
-    }
+    data = {"train": str(tmp_path / "rows.jsonl"), "source": {"segments": "lines"}}
+    several = {"task": "document_classification", "data": data | {"label": {"multi_label": True}}}
+
+    def lines_of(recipe: Any) -> dict[str, str]:
+        return {section.name: " ".join(section.lines) for section in explain(recipe).sections}
+
+    lines = lines_of(several)
     assert "log(1 - P(y | x))" in lines["loss"]
     assert "all labels y with P(y | x) ≥ 1/2" in lines["evaluation"]
-    lines = {
-        section.name: " ".join(section.lines)
-        for section in explain("summarization/sample_copy").sections
-    }
-    assert "+ 0.1 Σ_t Σ_j min(α_jt, Σ_{τ<t} α_jτ): coverage" in lines["loss"]
+    coverage = "+ 0.1 Σ_t Σ_j min(α_jt, Σ_{τ<t} α_jτ): coverage"
+    assert coverage in lines_of("summarization/sample_copy")["loss"]
 
 
 def test_lengths_at_which_no_rationale_is_known() -> None:
     known = Outcome(("a",), rationale=RationaleWeight(0.5, 0.5, 0.5))
-    found = scores_by_length(
-        [known, Outcome(("a",))],
-        [3, 9],
-        metric=metric_named("rationale_sentence"),
-        edges=[(3, 6), (7, 10)],
-    )
+    metric, edges = metric_named("rationale_sentence"), [(3, 6), (7, 10)]
+    found = scores_by_length([known, Outcome(("a",))], [3, 9], metric=metric, edges=edges)
     assert [(bucket.count, bucket.value) for bucket in found] == [(1, 0.5), (1, None)]
 
 
@@ -181,20 +157,9 @@ def test_rationales_that_are_none(key: str, message: str, tmp_path: Path) -> Non
         {"text": "b c", "label": "y", "key": key},
     ]
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    file = str(tmp_path / "rows.jsonl")
-    data = {
-        "train": file,
-        "valid": file,
-        "source": {"segments": "lines"},
-        "label": {},
-        "rationale": "key",
-    }
+    file, source = str(tmp_path / "rows.jsonl"), {"segments": "lines"}
+    data = {"train": file, "valid": file, "source": source, "label": {}, "rationale": "key"}
     model = {"encoder": {"words": SMALL, "size": 6}, "decoder": {"size": 6}}
+    metrics = {"metrics": ["rationale_word"]}
     with pytest.raises(DataError, match=message):
-        trained(
-            tmp_path,
-            "document_classification",
-            data,
-            model,
-            evaluation={"metrics": ["rationale_word"]},
-        )
+        trained(tmp_path, "document_classification", data, model, evaluation=metrics)

@@ -14,6 +14,8 @@ import sixjars
 from sixjars.errors import Interrupted
 
 from .conftest import one_for_each_task
+from .faults import entries
+from .trained import assert_same
 
 UNKNOWN = re.compile(
     r"note: [\d.]+ % of the input tokens are unknown to the run \(<unk>\); outputs may be poor\.\n"
@@ -101,8 +103,8 @@ def test_lines_lists_and_files_are_the_same_text(
     assert UNKNOWN.sub("", plain.err) == ""
     assert plain.out.startswith(wanted.text)
     (tmp_path / "asked.jsonl").write_text(json.dumps(segments) + "\n")
-    assert call("predict", run(task), json.dumps(segments)).out == plain.out
-    assert call("predict", run(task), "--input", tmp_path / "asked.jsonl").out == plain.out
+    for given in ((json.dumps(segments),), ("--input", tmp_path / "asked.jsonl")):
+        assert call("predict", run(task), *given).out == plain.out
     assert call("predict", run(task), stdin=json.dumps(segments).encode()).out == plain.out
     answer = json.loads(call("predict", run(task), json.dumps(segments), "--json").out)
     assert answer["input"] == "\n".join(segments)
@@ -125,46 +127,32 @@ def test_points_may_be_a_text_or_a_list(call: Any, run: Run, tmp_path: Path) -> 
     assert answer["finished"]
 
 
-@pytest.mark.parametrize(
-    ("task", "given", "told"),
-    [
-        ("conversation", "[]", "input 1: the source holds an empty list."),
-        (
-            "conversation",
-            '["a", null]',
-            "input 1: the source holds a list with null in it; it may hold texts alone.",
-        ),
-        ("conversation", '["", " "]', "input 1: the source is empty."),
-        ("document_classification", " \n ", "input 1: the source is empty."),
-        (
-            "pointing",
-            "[]",
-            "input 1: the points: there is no point; write at least one, like 0.12,0.7 0.3,0.25.",
-        ),
-        (
-            "pointing",
-            "[0.1]",
-            "input 1: a point has 1 coordinate, but data.points.dimensions is 2.",
-        ),
-        (
-            "pointing",
-            "0.1,0.2,0.3",
-            "input 1: a point has 3 coordinates, but data.points.dimensions is 2.",
-        ),
-        (
-            "pointing",
-            "0.1,x",
-            "input 1: the points: 'x' of point '0.1,x' is not a number; write points like",
-        ),
-        (
-            "pointing",
-            "[[0.1, true]]",
-            "input 1: the points must be a list of points like [[0.12, 0.7], [0.3, 0.25]]",
-        ),
-    ],
-)
-def test_inputs_that_cannot_be_used(task: str, given: str, told: str, call: Any, run: Run) -> None:
-    assert call("predict", run(task), given).sentence.startswith(told)
+UNUSABLE = """
+conversation  []
+    the source holds an empty list.
+conversation  ["a", null]
+    the source holds a list with null in it; it may hold texts alone.
+conversation  ["", " "]
+    the source is empty.
+document_classification  \x20
+    the source is empty.
+pointing  []
+    the points: there is no point; write at least one, like 0.12,0.7 0.3,0.25.
+pointing  [0.1]
+    a point has 1 coordinate, but data.points.dimensions is 2.
+pointing  0.1,0.2,0.3
+    a point has 3 coordinates, but data.points.dimensions is 2.
+pointing  0.1,x
+    the points: 'x' of point '0.1,x' is not a number; write points like
+pointing  [[0.1, true]]
+    the points must be a list of points like [[0.12, 0.7], [0.3, 0.25]]
+"""
+
+
+@pytest.mark.parametrize(("what", "told"), entries(UNUSABLE))
+def test_inputs_that_cannot_be_used(what: str, told: str, call: Any, run: Run) -> None:
+    task, _, given = what.partition("  ")
+    assert call("predict", run(task), given).sentence.startswith(f"input 1: {told}")
 
 
 @pytest.mark.parametrize("given", ["[so it begins", "[" * 100_000, '{"a": 1}'])
@@ -186,34 +174,28 @@ def test_attention_is_drawn(task: str, call: Any, run: Run, tmp_path: Path) -> N
 
 def test_no_limit_cuts_an_order_short(call: Any, run: Run, tmp_path: Path) -> None:
     asked = " ".join(f"0.{n},0.5" for n in range(1, 10))
-    said = call(
-        "predict", run("pointing"), asked, "--set", "max_length=3", "--pictures", tmp_path / "drawn"
-    )
+    drawn = tmp_path / "drawn"
+    said = call("predict", run("pointing"), asked, "--set", "max_length=3", "--pictures", drawn)
     assert (said.code, sorted(said.out.split())) == (0, [str(place) for place in range(9)])
-    assert [path.name[:2] for path in (tmp_path / "drawn").iterdir()] == ["1-"]
+    assert [path.name[:2] for path in drawn.iterdir()] == ["1-"]
 
 
 def test_numbers_that_no_plane_holds_have_a_heat_map(call: Any, tmp_path: Path) -> None:
-    data = lined(
-        tmp_path / "a.jsonl",
-        [{"points": [[n, 1, 2], [2, 3, n]], "order": [1, 0]} for n in range(9)],
-    )
+    rows = [{"points": [[n, 1, 2], [2, 3, n]], "order": [1, 0]} for n in range(9)]
+    data, trained, drawn = lined(tmp_path / "a.jsonl", rows), tmp_path / "run", tmp_path / "drawn"
     recipe = written(tmp_path, "pointing", train=str(data), valid=0.3, points={"dimensions": 3})
-    assert call("train", recipe, "--out", tmp_path / "run").code == 0
-    assert call("predict", tmp_path / "run", "[[1, 2, 3], [4, 5, 6]]").out.strip() in ("0 1", "1 0")
-    assert (
-        call("predict", tmp_path / "run", "[[1, 2, 3]]", "--pictures", tmp_path / "drawn").code == 0
-    )
-    assert [path.suffix for path in (tmp_path / "drawn").iterdir()] == [".png"]
+    assert call("train", recipe, "--out", trained).code == 0
+    assert call("predict", trained, "[[1, 2, 3], [4, 5, 6]]").out.strip() in ("0 1", "1 0")
+    assert call("predict", trained, "[[1, 2, 3]]", "--pictures", drawn).code == 0
+    assert [path.suffix for path in drawn.iterdir()] == [".png"]
 
 
 def test_names_are_copied(run: Run) -> None:
     """A word of no vocabulary can be written, and stands at the position that is attended to."""
     predictor = sixjars.load(run("summarization"))
     asked = "qqq www\neee qqq"
-    found = predictor.nbest(
-        [asked], search=predictor.recipe.evaluation.search.model_copy(update={"kind": "beam"})
-    )[0]
+    beam = predictor.recipe.evaluation.search.model_copy(update={"kind": "beam"})
+    [found] = predictor.nbest([asked], search=beam)
     assert set(found[0].text.split()) & set(asked.split())
     assert found[0].source == ("qqq", "www", "eee", "qqq")
 
@@ -256,14 +238,9 @@ def test_whole_conversations_are_learned_from(call: Any, tmp_path: Path) -> None
     recipe = written(tmp_path, "conversation", train=str(data), **columns, **more)
     assert call("train", recipe, "--out", tmp_path / "run").code == 0
     assert json.loads(call("evaluate", tmp_path / "run", "--json").out)["examples"] == 6
-    other = lined(
-        tmp_path / "b.jsonl",
-        [{"turns": ["hello", "hello"], "who": ["a", "b"]}, {"turns": ["a"], "who": ["a"]}],
-    )
-    assert (
-        json.loads(call("evaluate", tmp_path / "run", "--data", other, "--json").out)["examples"]
-        == 1
-    )
+    turns = [{"turns": ["hello", "hello"], "who": ["a", "b"]}, {"turns": ["a"], "who": ["a"]}]
+    other = ("--data", lined(tmp_path / "b.jsonl", turns), "--json")
+    assert json.loads(call("evaluate", tmp_path / "run", *other).out)["examples"] == 1
 
 
 # Scores
@@ -280,15 +257,13 @@ def test_another_file_is_scored(task: str, call: Any, run: Run, tmp_path: Path) 
     }[task]
     answer = {"pointing": "0 1 2", "document_classification": "music"}.get(task, "a b")
     segments = ASKED[task]
-    joined = (
-        " ".join(f"{x},{y}" for x, y in segments) if task == "pointing" else "\n".join(segments)
-    )
-    file = lined(
-        tmp_path / "mine.jsonl", [{read: segments, said: answer}, {read: joined, said: answer}]
-    )
-    told = json.loads(
-        call("evaluate", run(task), "--data", file, "--metrics", "exact_match", "--json").out
-    )
+    joined = "\n".join(map(str, segments))
+    if task == "pointing":
+        joined = " ".join(f"{x},{y}" for x, y in segments)
+    rows: list[dict[str, Any]] = [{read: text, said: answer} for text in (segments, joined)]
+    file = lined(tmp_path / "mine.jsonl", rows)
+    options = ("--data", file, "--metrics", "exact_match", "--json")
+    told = json.loads(call("evaluate", run(task), *options).out)
     assert told["examples"] == 2
     assert told["scores"]["exact_match"]["value"] in (0.0, 1.0)  # both are the same text
     assert ("classes" in told) == (task == "document_classification")
@@ -303,5 +278,4 @@ def test_training_goes_on_where_it_stopped(
         sixjars.train(recipe, out=begun, reporter=tired(2))
     assert not (begun / "scores.json").exists()
     assert call("train", recipe, "--out", begun, "--resume").code == 0
-    for name in ("model.safetensors", "scores.json"):
-        assert (begun / name).read_bytes() == (run(task) / name).read_bytes()
+    assert_same(begun, run(task), "model.safetensors", "scores.json")

@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -69,33 +70,58 @@ def album(run: Run, tmp_path: Path) -> Path:
     return folder
 
 
-def test_files_come_with_their_names(call: Any, run: Run, album: Path) -> None:
-    given = [str(album / "b.png"), str(album / "a.PNG")]
+def lined(path: Path, rows: list[dict[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+@pytest.fixture
+def caption(call: Any, run: Run) -> Callable[..., Any]:
+    """`sixjars predict` with the model that captions images."""
+    return partial(call, "predict", run("image_captioning"))
+
+
+@pytest.fixture
+def video(run: Run) -> Path:
+    run("video_classification")
+    return next(sample_folder("video_classification").glob("*.mp4"))
+
+
+def test_files_come_with_their_names(caption: Any, run: Run, album: Path, tmp_path: Path) -> None:
+    """Given as arguments, in a file, or on stdin."""
+    given = [str(album / "b.png"), str(album / "holidays" / "c.png")]
     wanted = [found.text for found in sixjars.load(run("image_captioning")).predict(given)]
-    said = call("predict", run("image_captioning"), *given)
+    said = caption(*given)
     assert (said.code, said.err) == (0, "")
-    assert said.out.splitlines() == [
-        f"{name}\t{text}" for name, text in zip(given, wanted, strict=True)
-    ]
+    lines = [f"{name}\t{text}" for name, text in zip(given, wanted, strict=True)]
+    assert said.out.splitlines() == lines
+    (tmp_path / "names.txt").write_text("\n".join(given))
+    assert caption("--input", tmp_path / "names.txt").out == said.out
+    assert caption(stdin="\n".join(given).encode()).out == said.out
 
 
-def test_folders_and_globs_mean_the_images_in_them(call: Any, run: Run, album: Path) -> None:
-    captioner = run("image_captioning")
-
+def test_folders_and_globs_mean_the_images_in_them(caption: Any, album: Path) -> None:
     def named(*given: object) -> list[str]:
-        lines = call("predict", captioner, *given).out.splitlines()
+        lines = caption(*given).out.splitlines()
         return [Path(line.split("\t")[0]).relative_to(album).as_posix() for line in lines]
 
     assert named(album) == ["a.PNG", "b.png", "holidays/c.png"]
     assert named(album / "*.png") == ["a.PNG", "b.png"]
     assert named(album / "**" / "*.png") == ["a.PNG", "b.png", "holidays/c.png"]
     assert named(album / "holidays", album / "b.png") == ["holidays/c.png", "b.png"]
+    for name in ("._b.png", ".hidden/b.png", "__MACOSX/b.png"):  # of a folder these are left out
+        (album / name).parent.mkdir(exist_ok=True)
+        shutil.copy(album / "b.png", album / name)
+    assert named(album) == ["a.PNG", "b.png", "holidays/c.png"]
+    odd = album / "one[1].png"
+    shutil.copy(album / "b.png", odd)
+    assert named(odd) == ["one[1].png"]  # a file with the name of a glob is a file
 
 
-def test_a_damaged_image_of_a_folder_is_skipped(call: Any, run: Run, album: Path) -> None:
+def test_a_damaged_image_of_a_folder_is_skipped(caption: Any, album: Path) -> None:
     for name in ("d.png", "e.png"):
         (album / name).write_bytes((album / "b.png").read_bytes()[:40])
-    said = call("predict", run("image_captioning"), album)
+    said = caption(album)
     assert said.code == 0
     expected = [True, True, False, False, True]
     assert [bool(line.partition("\t")[2]) for line in said.out.splitlines()] == expected
@@ -103,29 +129,7 @@ def test_a_damaged_image_of_a_folder_is_skipped(call: Any, run: Run, album: Path
     told = "note: 2 of 5 inputs were skipped, and their answers are empty: the image: "
     assert said.err.startswith(told)
     assert said.err.endswith(" (input 3 and input 4).\n")
-    assert call("predict", run("image_captioning"), album, "--strict").code == 1
-
-
-def test_hidden_files_of_a_folder_are_left_out(call: Any, run: Run, album: Path) -> None:
-    for name in ("._b.png", ".hidden/b.png", "__MACOSX/b.png"):
-        (album / name).parent.mkdir(exist_ok=True)
-        shutil.copy(album / "b.png", album / name)
-    assert len(call("predict", run("image_captioning"), album).out.splitlines()) == 3
-
-
-def test_a_file_with_the_name_of_a_glob_is_a_file(call: Any, run: Run, album: Path) -> None:
-    odd = album / "one[1].png"
-    shutil.copy(album / "b.png", odd)
-    said = call("predict", run("image_captioning"), odd)
-    assert said.out.startswith(f"{odd}\t")
-
-
-def test_names_from_a_file_and_from_stdin(call: Any, run: Run, album: Path, tmp_path: Path) -> None:
-    given = [str(album / "b.png"), str(album / "holidays" / "c.png")]
-    argued = call("predict", run("image_captioning"), *given).out
-    (tmp_path / "names.txt").write_text("\n".join(given))
-    assert call("predict", run("image_captioning"), "--input", tmp_path / "names.txt").out == argued
-    assert call("predict", run("image_captioning"), stdin="\n".join(given).encode()).out == argued
+    assert caption(album, "--strict").code == 1
 
 
 def test_every_question_is_asked_about_every_image(call: Any, run: Run, album: Path) -> None:
@@ -136,34 +140,24 @@ def test_every_question_is_asked_about_every_image(call: Any, run: Run, album: P
     rows = [line.split("\t") for line in said.out.splitlines()]
     assert [row[:2] for row in rows] == [[name, text] for name in given for text in questions]
     wanted = sixjars.load(answerer).predict([{"image": row[0], "question": row[1]} for row in rows])
-    assert [row[2:] for row in rows] == [
-        [found.text, f"{found.probability:.3f}"] for found in wanted
-    ]
-    told = [
-        json.loads(line)
-        for line in call("predict", answerer, given[0], *asked, "--json").out.splitlines()
-    ]
-    assert [line["input"] for line in told] == [
-        {"image": given[0], "question": text} for text in questions
-    ]
+    answers = [[found.text, f"{found.probability:.3f}"] for found in wanted]
+    assert [row[2:] for row in rows] == answers
+    said = call("predict", answerer, given[0], *asked, "--json")
+    told = [json.loads(line) for line in said.out.splitlines()]
+    inputs = [{"image": given[0], "question": text} for text in questions]
+    assert [line["input"] for line in told] == inputs
     assert all(line["layout"] == ["grid", 4, 4] and len(line["weights"][0]) == 16 for line in told)
 
 
-def test_the_most_probable_labels(call: Any, run: Run) -> None:
-    classifier = run("video_classification")
-    video = next(sample_folder("video_classification").glob("*.mp4"))
-    rows = [
-        line.split("\t")
-        for line in call("predict", classifier, video, "--nbest", 3).out.splitlines()
-    ]
+def test_the_most_probable_labels(call: Any, run: Run, video: Path) -> None:
+    predict = partial(call, "predict", run("video_classification"), video)
+    rows = [line.split("\t") for line in predict("--nbest", 3).out.splitlines()]
     assert len({label for _, label, _ in rows}) == 3
     chances = [float(chance) for *_, chance in rows]
     assert chances == sorted(chances, reverse=True)
+    label = "this run chooses a label; there is nothing to search."
     for options in (("--search", "beam"), ("--set", "width=3")):
-        assert call("predict", classifier, video, *options).sentence == (
-            "this run chooses a label; there is nothing to search. With nbest it gives the most "
-            "probable."
-        )
+        assert predict(*options).sentence == f"{label} With nbest it gives the most probable."
 
 
 def test_what_is_wrong_is_one_sentence(call: Any, run: Run, album: Path, tmp_path: Path) -> None:
@@ -171,7 +165,9 @@ def test_what_is_wrong_is_one_sentence(call: Any, run: Run, album: Path, tmp_pat
         run(task) for task in ("image_captioning", "image_question_answering", "video_captioning")
     )
     (tmp_path / "empty").mkdir()
-    image = album / "b.png"
+    image, drawn = album / "b.png", tmp_path / "drawn"
+    video = next(sample_folder("video_captioning").glob("*.mp4"))
+    none = f"holds no image file (known endings: {ENDINGS})."
     for arguments, told in (
         ((answerer, image), "a question is needed; ask it with --question."),
         ((answerer, image, "--question", " "), "input 1: the question is empty."),
@@ -179,25 +175,11 @@ def test_what_is_wrong_is_one_sentence(call: Any, run: Run, album: Path, tmp_pat
             (captioner, image, "--question", "why ?"),
             "--question is for images that are asked about; image_captioning takes none.",
         ),
+        ((captioner, "z.png"), "input 1: the image file z.png does not exist."),
+        ((captioner, tmp_path / "empty"), f"{tmp_path / 'empty'} {none}"),
+        ((captioner, album / "*.jpg"), f"{album / '*.jpg'} {none}"),
         (
-            (captioner, album / "z.png"),
-            f"input 1: the image file {album / 'z.png'} does not exist.",
-        ),
-        (
-            (captioner, tmp_path / "empty"),
-            f"{tmp_path / 'empty'} holds no image file (known endings: {ENDINGS}).",
-        ),
-        (
-            (captioner, album / "*.jpg"),
-            f"{album / '*.jpg'} holds no image file (known endings: {ENDINGS}).",
-        ),
-        (
-            (
-                plain,
-                next(sample_folder("video_captioning").glob("*.mp4")),
-                "--pictures",
-                tmp_path / "drawn",
-            ),
+            (plain, video, "--pictures", drawn),
             f"--pictures draws attention, but {plain} has none; its bridge is of another kind: "
             "train again with 'model.bridge={kind: attention}'.",
         ),
@@ -209,12 +191,11 @@ def test_what_is_wrong_is_one_sentence(call: Any, run: Run, album: Path, tmp_pat
         "PNG, WEBP, GIF, BMP, TIFF, PPM, AVIF, JPEG2000 can be read."
     )
     assert call("predict", run("video_classification"), image, "--nbest", 1).code != 0
-    assert not (tmp_path / "drawn").exists()
+    assert not drawn.exists()
 
 
-def test_attention_is_drawn(call: Any, run: Run, album: Path, tmp_path: Path) -> None:
+def test_attention_is_drawn(call: Any, run: Run, album: Path, video: Path, tmp_path: Path) -> None:
     """A PNG file for each answer, of more than one shade."""
-    video = next(sample_folder("video_classification").glob("*.mp4"))
     for task, arguments, wanted in (
         ("image_captioning", (album,), ["1-a.png", "2-b.png", "3-c.png"]),
         ("image_captioning", (album / "b.png", "--nbest", 2), ["1-b-1.png", "1-b-2.png"]),
@@ -244,19 +225,13 @@ def test_another_file_is_scored_with_the_images_beside_it(call: Any, run: Run, a
     captioner = run("image_captioning")
     painted = next(sample_folder("image_captioning").glob("*.png")).name
     rows = [{"image": name, "caption": "a cat"} for name in ("b.png", "holidays/c.png", painted)]
-    (album / "mine.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    said = call(
-        "evaluate", captioner, "--data", album / "mine.jsonl", "--metrics", "exact_match", "--json"
-    )
+    data = ("--data", lined(album / "mine.jsonl", rows))
+    said = call("evaluate", captioner, *data, "--metrics", "exact_match", "--json")
     assert said.code == 0, said
     assert json.loads(said.out)["examples"] == 3
-    (album / "mine.jsonl").write_text(json.dumps({"image": "z.png", "caption": "a cat"}) + "\n")
-    data, out = ("--data", album / "mine.jsonl"), ("--out", album / "page.html")
-    for asked in (
-        ("evaluate", captioner),
-        ("report", captioner, *out),
-        ("compare", captioner, captioner),
-    ):
+    lined(album / "mine.jsonl", [{"image": "z.png", "caption": "a cat"}])
+    report = ("report", captioner, "--out", album / "page.html")
+    for asked in (("evaluate", captioner), report, ("compare", captioner, captioner)):
         assert "line 1: the image: There is no file 'z.png' in " in call(*asked, *data).sentence
 
 
@@ -269,11 +244,9 @@ def test_own_images_are_learned_from(
         for name in ("b.png", "a.PNG", "holidays/c.png")
         for text in ("a cat", "so")
     ]
-    (album / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    target = {"column": "said"}
-    values = recipe(
-        "image_captioning", folder=str(album), train="rows.jsonl", valid=0.34, target=target
-    )
+    lined(album / "rows.jsonl", rows)
+    files: dict[str, Any] = {"folder": str(album), "train": "rows.jsonl", "valid": 0.34}
+    values = recipe("image_captioning", **files, target={"column": "said"})
     (tmp_path / "mine.yaml").write_text(yaml.safe_dump(values))
     said = call("train", tmp_path / "mine.yaml", "--out", tmp_path / "mine")
     assert said.code == 0, said
@@ -289,8 +262,9 @@ def test_own_images_are_learned_from(
     assert set(found[0].text.split()) <= {"a", "cat", "so", "<unk>"}
 
 
-def test_a_list_of_labels_that_is_damaged_or_gone(call: Any, run: Run, tmp_path: Path) -> None:
-    video = next(sample_folder("video_classification").glob("*.mp4"))
+def test_a_list_of_labels_that_is_damaged_or_gone(
+    call: Any, run: Run, video: Path, tmp_path: Path
+) -> None:
     broken = shutil.copytree(run("video_classification"), tmp_path / "broken")
     kept = broken / "fields" / "label.json"
     kept.write_text(kept.read_text().replace('"labels"', '"lables"'))

@@ -22,6 +22,7 @@ from sixjars.samples import sample_folder
 from sixjars_runtime.errors import Interrupted, shown
 
 from .conftest import one_for_each_task
+from .trained import assert_same
 
 BACKBONE = {"name": "small", "widths": [4, 6]}
 WORDS = {"size": 8, "embedding": {"size": 6}}
@@ -68,19 +69,16 @@ Run = Callable[[str], Path]
 def write(folder: Path, task: str, **data: Any) -> str:
     """The recipe of a task as a file."""
     made = RECIPES[task]
+    settings = {"sample": {"size": 40, "valid": 8, "test": 12}, **made["data"], **data}
     values = {
         "task": task,
-        "data": {"sample": {"size": 40, "valid": 8, "test": 12}, **made["data"], **data},
+        "data": {key: value for key, value in settings.items() if value is not None},
         "model": made["model"],
         "learning": {"epochs": 2, "batch_examples": 16, "rate": 0.01},
         "evaluation": {"search": {"max_length": 6}},
     }
     path = folder / f"{task}.yaml"
-    path.write_text(
-        yaml.safe_dump(
-            {**values, "data": {k: v for k, v in values["data"].items() if v is not None}}
-        )
-    )
+    path.write_text(yaml.safe_dump(values))
     return str(path)
 
 
@@ -126,13 +124,9 @@ def test_files_give_the_numbers_that_were_stored_of_them(task: str, run: Run) ->
     metrics = [metric_named("exact_match")]
     kept = judged(network, test, opened.recipe.evaluation, metrics).outcomes[1]
     folder = sample_folder(task)
-    given = [
-        {
-            name: str(folder / text) if name in ("image", "video") else text
-            for name, text in row.items()
-        }
-        for row in test.inputs
-    ]
+    given = [dict(row) for row in test.inputs]
+    for row in given:
+        row |= {name: str(folder / row[name]) for name in ("image", "video") if name in row}
     found = sixjars.load(run(task)).predict(given)
     assert [prediction.text for prediction in found] == [outcome.candidates[0] for outcome in kept]
 
@@ -147,9 +141,8 @@ def test_weights_lie_on_cells_or_frames(task: str, run: Run) -> None:
         assert found.source == (("1", "2", "3", "4") if video else ())
         assert len(found.weights) == len(found.tokens) >= 1
         assert all(len(row) == (FRAMES if video else CELLS) for row in found.weights)
-        assert [sum(row) for row in found.weights] == pytest.approx(
-            [1.0] * len(found.tokens), abs=1e-5
-        )
+        ones = [1.0] * len(found.tokens)
+        assert [sum(row) for row in found.weights] == pytest.approx(ones, abs=1e-5)
         assert found.to_json()["layout"] == (["frames"] if video else ["grid", 4, 4])
     assert set(found.inputs) == set(predictor.inputs)
 
@@ -161,11 +154,8 @@ def test_the_same_alone_or_in_a_batch(task: str, run: Run, monkeypatch: pytest.M
     monkeypatch.setattr("sixjars.runs.prediction.requests.FILES_AT_ONCE", 3)
     portions = predictor.predict(asked(task, 7))
     alone = [predictor.predict([one])[0] for one in asked(task, 7)]
-    assert (
-        [found.text for found in together]
-        == [found.text for found in alone]
-        == [found.text for found in portions]
-    )
+    texts = [[found.text for found in every] for every in (together, alone, portions)]
+    assert texts[0] == texts[1] == texts[2]
     scores = [found.score for found in alone]
     assert [found.score for found in together] == pytest.approx(scores, abs=1e-4)
 
@@ -206,12 +196,7 @@ def test_a_run_explains_itself(task: str, run: Run) -> None:
     assert any("CNN(" in line for line in lines)
     assert any("16×16 pixels" in line for line in lines)
     assert any("P(y | " in line for line in lines) == (task in CLASSIFYING)
-    assert not [
-        weight.name
-        for section in told.sections
-        for weight in section.weights
-        if weight.letter == "–"
-    ]
+    assert all(weight.letter != "–" for weight in weights.values())
 
 
 def test_a_recipe_is_explained_before_anything_is_drawn(
@@ -227,9 +212,8 @@ def test_questions_reach_the_answer(run: Run) -> None:
     """Two questions about one image are answered differently: the question is read."""
     predictor = sixjars.load(run("image_question_answering"))
     file = files("image_question_answering", 1)[0]
-    one, two = predictor.predict(
-        [{"image": file, "question": text} for text in (QUESTION, "what colour is the circle ?")]
-    )
+    questions = (QUESTION, "what colour is the circle ?")
+    one, two = predictor.predict([{"image": file, "question": text} for text in questions])
     assert one.log_probability != two.log_probability
 
 
@@ -271,19 +255,14 @@ def test_many_threads_get_what_one_gets(task: str, run: Run) -> None:
 
 def test_a_run_that_was_stopped_goes_on(tired: Any, tmp_path: Path) -> None:
     """Dropout, images and labels included: bit for bit as one that never was stopped."""
+    recipe, stopped = write(tmp_path, "video_classification"), tmp_path / "stopped"
     few = ["model.encoder.dropout=0.3", "learning.validate_every=1"]
-    recipe = write(tmp_path, "video_classification")
     sixjars.train(recipe, few, out=tmp_path / "whole")
     for attempt in range(10):
         try:
-            sixjars.train(
-                recipe, few, out=tmp_path / "stopped", resume=attempt > 0, reporter=tired(2)
-            )
+            sixjars.train(recipe, few, out=stopped, resume=attempt > 0, reporter=tired(2))
         except Interrupted:
             continue
         break
     assert attempt > 1
-    for file in ("model.safetensors", "log.jsonl", "scores.json"):
-        assert (tmp_path / "stopped" / file).read_bytes() == (
-            tmp_path / "whole" / file
-        ).read_bytes()
+    assert_same(stopped, tmp_path / "whole", "model.safetensors", "log.jsonl", "scores.json")

@@ -4,17 +4,22 @@ import logging
 import os
 import socket
 from collections.abc import Iterator, Sequence
-from typing import Any, final
+from typing import Any, Final, final
 
-from sixjars.bulk.job import BulkJob
+from pydantic import TypeAdapter
+
+from sixjars.bulk.job import BulkJob, WorkerSettings
 from sixjars.bulk.plan import FilePart
-from sixjars.bulk.worker import WorkerSettings, WrittenRows
+from sixjars.runs.prediction.input_warnings import InputCounts
 from sixjars_runtime.errors import DataError, MissingExtra, RunError, SixJarsError, first_line
 
 PATIENCE = 10.0
 """Seconds that a cluster has to answer its first call."""
 TRIES = 4
 """How often a part is begun at most: a worker lost so often in the same rows is lost again."""
+
+AS_TEXT: Final = TypeAdapter(InputCounts)
+"""Makes a text of counts, and counts of it: a row of Ray Data holds plain values."""
 
 
 @final
@@ -29,7 +34,7 @@ class PartWorker:
     def __call__(self, batch: dict[str, Any]) -> dict[str, list[Any]]:
         """Write one part, unless a worker that was lost then has written it; return its row."""
         part = self.parts[int(batch["id"][0])]
-        written = WrittenRows(part.rows)
+        counts = InputCounts(part.rows)
         notes = list[str]()
         wrong = ""
         try:
@@ -37,16 +42,15 @@ class PartWorker:
                 lost = f"was begun {TRIES} times, and each time its worker was lost."
                 raise RunError(f"{part.target} {lost}")
             if not self.order.is_done(part):
-                written, notes = self.worker.predict(part)
+                counts, notes = self.worker.predict(part)
         except (SixJarsError, OSError) as error:
             wrong = str(error)
-        row = written.to_row() | {"notes": notes, "error": wrong}
-        return {name: [value] for name, value in row.items()}
+        return {"counts": [AS_TEXT.dump_json(counts).decode()], "notes": [notes], "error": [wrong]}
 
 
 def predicted_on_ray(
     job: BulkJob, *, workers: int | None = None, address: str | None = None
-) -> Iterator[tuple[WrittenRows, list[str]]]:
+) -> Iterator[tuple[InputCounts, list[str]]]:
     """Answer all parts by a pool of workers, on this machine or on the cluster at an address."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
@@ -108,7 +112,7 @@ def pool_size(cpus: int, gpus: int, *, workers: int | None, parts: int) -> int:
 
 def _predicted(
     ray: Any, job: BulkJob, workers: int | None
-) -> Iterator[tuple[WrittenRows, list[str]]]:
+) -> Iterator[tuple[InputCounts, list[str]]]:
     there = ray.cluster_resources()
     gpus = 0 if job.order.device == "cpu" else int(there.get("GPU", 0))
     size = pool_size(int(there.get("CPU", 0)), gpus, workers=workers, parts=len(job.left))
@@ -127,7 +131,7 @@ def _predicted(
         for row in done.iter_rows():
             if row["error"]:
                 raise DataError(row["error"])
-            yield WrittenRows.of_row(row), list(map(str, row["notes"]))
+            yield AS_TEXT.validate_json(str(row["counts"])), list(map(str, row["notes"]))
     except ray.exceptions.RayError as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         reason = lines[-1].rstrip(".") if lines else type(error).__name__

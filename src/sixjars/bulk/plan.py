@@ -5,7 +5,6 @@ beside the parts: who comes later knows that these are parts of the same work, a
 the rows again.
 """
 
-import hashlib
 import json
 import os
 import re
@@ -91,10 +90,6 @@ class BulkPlan:
         """The parts of all files."""
         return [part for source in self.sources for part in _cut(source, self.part_rows)]
 
-    def share(self, shard: Shard) -> list[FilePart]:
-        """The parts of one job."""
-        return self.parts[shard.number - 1 :: shard.count]
-
     def to_json(self) -> dict[str, Any]:
         """Plain values, as they are kept."""
         sources = [asdict(source) for source in self.sources]
@@ -114,15 +109,6 @@ def _cut(source: SourceFile, size: int) -> Iterator[FilePart]:
         first = at * size
         target = f"{stem}{number}{ending}"
         yield FilePart(source.name, first, min(size, source.rows - first), target)
-
-
-def facts_of(
-    predictor: Predictor, search: Mapping[str, Any], precision: str, *, as_json: bool
-) -> dict[str, Any]:
-    """The facts that answers depend on: the weights, the search, the precision; and the format."""
-    with (predictor.folder / "model.safetensors").open("rb") as file:
-        weights = hashlib.file_digest(file, "sha256").hexdigest()
-    return {"weights": weights, "search": dict(search), "precision": precision, "json": as_json}
 
 
 def planned(

@@ -1,45 +1,26 @@
 """`predict` for very many rows: options of parts, shards and Ray, and the loop over the parts."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, final
+from typing import TYPE_CHECKING, Any, Literal, final
 
 import typer
 
-from sixjars.bulk import PART_ROWS
 from sixjars.bulk.remote import is_remote
-from sixjars.cli.inputs import is_failure, note_unknown
-from sixjars.cli.options import note, noting, option
+from sixjars.cli.inputs import note_skipped, note_unknown
+from sixjars.cli.options import note, noting
 from sixjars.cli.streaming import Throughput
+from sixjars.runs.prediction.input_warnings import InputCounts
 from sixjars.runs.prediction.inputs import is_many
 from sixjars_runtime.errors import DataError, Interrupted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
-    from sixjars.bulk.worker import WorkerSettings, WrittenRows
+    from sixjars.bulk.job import WorkerSettings
     from sixjars.runs.prediction.predictor import Predictor
 
 Engine = Literal["local", "ray"]
-EngineOption = Annotated[
-    Engine,
-    typer.Option(help="Who answers the parts of large inputs: this process, or workers of Ray."),
-]
-PartRowsOption = Annotated[
-    int | None,
-    option(min=1, help=f"Rows of each part that a large file is cut into; else {PART_ROWS:,}."),
-]
-RayAddressOption = Annotated[
-    str | None, option(help="A Ray cluster: auto, or HOST:PORT; else this machine.")
-]
-ResumeOption = Annotated[bool, option("--resume", help="Go on with a half-done --output folder.")]
-ShardOption = Annotated[
-    str | None, option(metavar="I/N", help="Answer the share of job I of N, counted from 1.")
-]
-WorkersOption = Annotated[
-    int | None, option(min=1, help="Workers of Ray; else one for each GPU, or each CPU but one.")
-]
-
 MOST_NOTES = 20
 """Notes about files; further ones are left out."""
 
@@ -107,50 +88,48 @@ class BulkOptions:
             from sixjars.bulk.on_ray import predicted_on_ray
 
             chunks = predicted_on_ray(job, workers=self.workers, address=self.ray_address)
-        progress = _Progress(job.rows)
+        rows = _Rows(job.rows)
+        pace = Throughput(rows, to_terminal=False)
         try:
             for written, notes in chunks:
-                progress.take(written, notes)
+                rows.counts += written
+                pace.went_on(written.rows)
+                for sentence in rows.unseen(notes):
+                    pace.clear()
+                    note(sentence)
         except KeyboardInterrupt:
             raise Interrupted("stopped; the same command with --resume goes on.") from None
         finally:
-            progress.pace.clear()
+            pace.clear()
         job.order.clean(job.parts)
-        progress.end(Path(order.output), len(job.left), strict=strict)
+        counts = rows.counts
+        if counts.cut:
+            cut = f"{counts.cut:,} of {counts.rows:,} inputs were cut"
+            note(f"note: {cut}, because they are longer than the run reads.")
+        note_unknown(counts.unknown_share)
+        note_skipped(counts, "answers")
+        note(f"rows answered: {counts.rows:,}; files written: {len(job.left):,}; in {order.output}")
+        if counts.are_failure(strict=strict):
+            raise typer.Exit(1)
 
 
 @final
-class _Progress:
-    """Progress and notes on stderr."""
+@dataclass
+class _Rows:
+    """The rows that were answered so far, and the notes on them."""
 
-    def __init__(self, rows: int) -> None:
-        from sixjars.bulk.worker import WrittenRows
+    size: int | None
+    counts: InputCounts = field(default_factory=InputCounts)
+    notes: set[str] = field(default_factory=set)
 
-        self.all = WrittenRows()
-        self.read = 0
-        self.size: int | None = rows
-        self.notes: set[str] = set()
-        self.pace = Throughput(self, to_terminal=False)
+    @property
+    def read(self) -> int:
+        """How many."""
+        return self.counts.rows
 
-    def take(self, written: "WrittenRows", notes: "Iterable[str]") -> None:
-        """Count a part that was written."""
-        self.all += written
-        self.read = self.all.rows
-        self.pace.went_on(written.rows)
+    def unseen(self, notes: "Iterable[str]") -> "Iterator[str]":
+        """The notes that were not seen yet, unless there are very many."""
         for sentence in notes:
             if sentence not in self.notes and len(self.notes) < MOST_NOTES:
-                self.pace.clear()
-                note(sentence)
                 self.notes.add(sentence)
-
-    def end(self, output: Path, parts: int, *, strict: bool) -> None:
-        total = self.all
-        if total.cut:
-            cut = f"{total.cut:,} of {total.rows:,} inputs were cut"
-            note(f"note: {cut}, because they are longer than the run reads.")
-        note_unknown(total.unknown / total.tokens if total.tokens else None)
-        if total.failed:
-            note(f"note: {total.skipped.in_words(total.rows, 'answers')}")
-        note(f"rows answered: {total.rows:,}; files written: {parts:,}; in {output}")
-        if is_failure(total.failed, total.rows, strict=strict):
-            raise typer.Exit(1)
+                yield sentence

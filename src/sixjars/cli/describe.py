@@ -6,21 +6,11 @@ from typing import Annotated
 
 import typer
 
-from sixjars.cli.options import (
-    AllowOption,
-    DataOption,
-    DeviceOption,
-    JsonOption,
-    NoBaselinesOption,
-    Overrides,
-    note,
-    notes,
-    option,
-    results,
-)
+from sixjars.cli import options
+from sixjars.cli.options import note, notes, option, print_json, results
 
 
-def tasks(*, as_json: JsonOption = False) -> None:
+def tasks(*, as_json: options.Json = False) -> None:
     """List the systems, with the recipes that come with them."""
     from sixjars.recipe.files import packaged
     from sixjars.tasks import TASKS
@@ -48,10 +38,10 @@ def explain(
         str,
         typer.Argument(metavar="RECIPE|RUN", help="A recipe's file or name, or a run's folder."),
     ],
-    overrides: Overrides = None,
+    overrides: options.Overrides = None,
     *,
-    as_json: JsonOption = False,
-    allow: AllowOption = None,
+    as_json: options.Json = False,
+    allow: options.Allow = None,
 ) -> None:
     """Print the six sections: equations with their letters, and every parameter's name, letter,
     shape and count.
@@ -61,7 +51,7 @@ def explain(
 
     explanation = explain_it(what, overrides or [], allow=allow or [])
     if as_json:
-        results().print(json.dumps(explanation.to_json(), ensure_ascii=False))
+        print_json(explanation.to_json())
     else:
         show_explanation(results(), explanation)
 
@@ -71,7 +61,7 @@ def compare(
         list[str],
         typer.Argument(metavar="RUN|RECIPE...", help="Two or more; recipes are trained first."),
     ],
-    data: DataOption = None,
+    data: options.Data = None,
     out: Annotated[
         Path,
         typer.Option(
@@ -82,10 +72,10 @@ def compare(
         str | None, option(help="Of the curves and the examples; the first run's own.")
     ] = None,
     *,
-    as_json: JsonOption = False,
-    no_baselines: NoBaselinesOption = False,
-    device: DeviceOption = "auto",
-    allow: AllowOption = None,
+    as_json: options.Json = False,
+    no_baselines: options.NoBaselines = False,
+    device: options.Device = "auto",
+    allow: options.Allow = None,
 ) -> None:
     """Compare runs: scores with intervals, significance, cost, score by length; recipes are trained
     first.
@@ -106,7 +96,7 @@ def compare(
             allow=allow or [],
         )
     if as_json:
-        results().print(json.dumps(comparison.to_json(), ensure_ascii=False))
+        print_json(comparison.to_json())
     else:
         show_comparison(results(), comparison)
     for file in (ComparisonOutput(out).table, comparison.picture):

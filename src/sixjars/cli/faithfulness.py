@@ -2,13 +2,10 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, final
+from typing import TYPE_CHECKING
 
-import typer
-
-from sixjars.cli.options import note, notes, option, results
+from sixjars.cli.options import note, notes, results
 from sixjars_runtime.errors import DataError
 
 if TYPE_CHECKING:
@@ -18,67 +15,30 @@ if TYPE_CHECKING:
     from sixjars.learning.engine import Device
     from sixjars.runs.faithfulness import AttentionCheck
 
-CheckOption = Annotated[
-    bool,
-    typer.Option("--check", help="Compare the weights with erasing the input and with gradients."),
-]
-CheckedDataOption = Annotated[
-    Path | None, option(help="With --check: a file in place of the test set.")
-]
-ExamplesOption = Annotated[
-    int | None, option(help="The most inputs that are shown, or checked.", min=1)
-]
-ReferenceOption = Annotated[
-    bool,
-    typer.Option(
-        "--reference", help="With --check: force the outputs of the data (teacher forcing)."
-    ),
-]
-
-
-@final
-@dataclass(frozen=True)
-class CheckOptions:
-    """The options that only a check has."""
-
-    data: Path | None
-    examples: int | None
-    reference: bool
-
-    def refuse_without_check(self) -> None:
-        """Refuse these options without `--check`."""
-        if self.data is not None or self.reference:
-            raise DataError(
-                "--data and --reference belong to --check; inputs to look at are --input FILE."
-            )
-
 
 def check_weights(
     run: Path,
-    options: CheckOptions,
-    *,
     out: Path | None,
-    alone: bool,
+    *,
+    data: Path | None,
+    examples: int | None,
+    reference: bool,
     device: "Device",
     allow: Sequence[str],
 ) -> None:
-    """Check the weights, show the table, and write the file; `alone` without other options."""
+    """Check the weights, show the table, and write the file."""
     from sixjars.progress import ConsoleProgress, number_of
     from sixjars.runs.faithfulness import EXAMPLES, check_attention
 
-    if not alone:
-        raise DataError(
-            "--check measures a whole file: give --data FILE, and no inputs or options of one view."
-        )
     if out is not None and out.suffix.lower() == ".html":
         raise DataError(
             f"--check writes a picture (.png, .svg, .pdf) or numbers (.json), but --out is {out}."
         )
     checked = check_attention(
         run,
-        data=options.data,
-        examples=EXAMPLES if options.examples is None else options.examples,
-        reference=options.reference,
+        data=data,
+        examples=EXAMPLES if examples is None else examples,
+        reference=reference,
         device=device,
         reporter=ConsoleProgress(notes()),
         allow=allow,

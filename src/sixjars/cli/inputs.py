@@ -3,14 +3,19 @@
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, final
 
 from sixjars.cli.options import note
 from sixjars.cli.streaming import Throughput
 from sixjars.data.text.files import is_gzipped
-from sixjars.runs.prediction.input_warnings import MUCH, Skipped, cut_in_words, unknown_in_words
+from sixjars.runs.prediction.input_warnings import (
+    MUCH,
+    InputCounts,
+    cut_in_words,
+    unknown_in_words,
+)
 from sixjars.runs.prediction.inputs import (
     input_of_parts,
     input_of_row,
@@ -130,12 +135,6 @@ def note_file_names(predictor: "Predictor", texts: Sequence[str]) -> None:
         note(f"note: {named} is the name of a file; to read it, say --input {named}.")
 
 
-def note_cut(prediction: "Prediction") -> None:
-    """A note where an input was cut."""
-    if prediction.truncated:
-        note(f"note: {cut_in_words()}")
-
-
 @final
 class InputLines:
     """Lines of a file or of stdin, one input each; it counts the bytes read, for progress."""
@@ -153,7 +152,8 @@ class InputLines:
         """Yield the lines; a language model without any begins from nothing."""
         number = 0
         if self.file is not None or (sys.stdin is not None and (self.reads or not at_terminal())):
-            for number, line in enumerate(self._raw(), start=1):
+            lines = raw_lines(self.file) if self.file else _as_they_come(sys.stdin.buffer)
+            for number, line in enumerate(lines, start=1):
                 self.read += len(line)
                 yield text_of(line, number)
         if not number and self.reads:
@@ -163,12 +163,6 @@ class InputLines:
             )
         if not number:
             yield ""
-
-    def _raw(self) -> Iterator[bytes]:
-        if self.file is None:
-            yield from _as_they_come(sys.stdin.buffer)
-            return
-        yield from raw_lines(self.file)
 
 
 def _as_they_come(stream: BinaryIO) -> Iterator[bytes]:
@@ -183,7 +177,6 @@ def _as_they_come(stream: BinaryIO) -> Iterator[bytes]:
 
 
 def _rows_of(predictor: "Predictor", file: "TableFile") -> "Iterator[Item]":
-    """The rows of a file with columns; images and videos may be beside it."""
     row = None
     for row in file.rows():
         yield input_of_row(predictor, file.path, row)
@@ -199,6 +192,12 @@ def note_unknown(share: float | None) -> None:
     """A note where so many tokens of the inputs are unknown that outputs may be poor."""
     if share and share > MUCH:
         note(f"note: {unknown_in_words(share)}")
+
+
+def note_skipped(counts: InputCounts, empty: str = "", *, what: str = "inputs") -> None:
+    """A note where inputs could not be used; `empty` are the answers left empty, if any."""
+    if counts.skipped.count:
+        note(f"note: {counts.skipped.in_words(counts.rows, empty, what=what)}")
 
 
 def note_table(table: "TableFile | None") -> None:
@@ -218,79 +217,47 @@ def note_unknown_target(tokens: Sequence[str]) -> None:
 
 
 @final
-class UnknownTokens:
-    """Counts the tokens of inputs that are unknown, one prediction after the other."""
-
-    def __init__(self) -> None:
-        self.tokens = self.unknown = 0
-
-    def add(self, prediction: "Prediction") -> None:
-        """Count the tokens of one input."""
-        self.tokens += prediction.tokens_read
-        self.unknown += prediction.unknown_tokens
-
-    def note(self, table: "TableFile | None" = None) -> None:
-        """Note how many; where it is all, another column of the `table` may be meant."""
-        note_unknown(self.unknown / self.tokens if self.tokens else None)
-        if self.tokens and self.unknown == self.tokens and table is not None:
-            sentence = table.other_columns()
-            if sentence:
-                note(f"note: {sentence}")
-
-
-@final
+@dataclass
 class InputNotes:
     """Faults of inputs on stderr: the first ones that were cut, and the count of those skipped.
 
     Where inputs are `typed`, each fault is printed at once.
     """
 
-    def __init__(
-        self, pace: Throughput, *, typed: bool = False, table: "TableFile | None" = None
-    ) -> None:
-        self.pace = pace
-        self.typed = typed
-        self.table = table
-        self.done = self.cut = 0
-        self.skipped = Skipped()
-        self.unknown = UnknownTokens()
+    pace: Throughput
+    typed: bool = False
+    table: "TableFile | None" = None
+    counts: InputCounts = field(default_factory=InputCounts)
 
     def take(self, rows: "Sequence[Sequence[Prediction]]") -> None:
         """Count the faults of one portion."""
         self.pace.went_on(len(rows))
-        self.skipped += Skipped.of(rows)
-        for best, *_ in rows:
-            self.done += 1
-            self.unknown.add(best)
+        cut = self.counts.cut
+        for number, (best, *_) in enumerate(rows, start=self.counts.rows + 1):
+            cut += best.truncated
             if best.error is not None and self.typed:
                 note(f"note: {best.error}")
-            elif best.truncated:
-                self._tell_of_cut()
-
-    def _tell_of_cut(self) -> None:
-        self.cut += 1
-        if self.cut <= MOST_NOTES or self.typed:
-            self.pace.clear()
-            note(f"note: {cut_in_words(f'input {self.done}')}")
-        elif self.cut == MOST_NOTES + 1:
-            note("note: further notes about single inputs are left out.")
+            elif best.truncated and (cut <= MOST_NOTES or self.typed):
+                self.pace.clear()
+                note(f"note: {cut_in_words(f'input {number}')}")
+            elif best.truncated and cut == MOST_NOTES + 1:
+                note("note: further notes about single inputs are left out.")
+        self.counts += InputCounts.of(rows)
 
     def end(self, *, strict: bool) -> bool:
         """Print the numbers; return whether no input could be used, or if `strict`, not all.
 
-        A text that a delimiter has cut cannot be used either.
+        A text that a delimiter has cut cannot be used either. Where all tokens are unknown, another
+        column of the table may be meant.
         """
         self.pace.clear()
-        if self.cut > MOST_NOTES:
-            note(f"note: {self.cut:,} of {self.done:,} inputs were cut.")
-        note_table(self.table)
-        self.unknown.note(self.table)
-        if self.skipped.count:
-            note(f"note: {self.skipped.in_words(self.done, 'answers')}")
-        was_cut = strict and self.table is not None and self.table.cut > 0
-        return was_cut or is_failure(self.skipped.count, self.done, strict=strict)
-
-
-def is_failure(skipped: int, inputs: int, *, strict: bool) -> bool:
-    """Whether a command ends with exit code 1 because of inputs that were skipped."""
-    return skipped > 0 and (strict or skipped == inputs)
+        counts, table = self.counts, self.table
+        if counts.cut > MOST_NOTES:
+            note(f"note: {counts.cut:,} of {counts.rows:,} inputs were cut.")
+        note_table(table)
+        note_unknown(counts.unknown_share)
+        if counts.unknown_share == 1 and table is not None and (other := table.other_columns()):
+            note(f"note: {other}")
+        note_skipped(counts, "answers")
+        was_cut = strict and table is not None and table.cut > 0
+        return was_cut or counts.are_failure(strict=strict)

@@ -1,7 +1,7 @@
 """The command `inspect`: what a run attends to, in the terminal, as a file, or as word alignments."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -9,48 +9,21 @@ from typing import TYPE_CHECKING, Annotated, Literal, final
 
 import typer
 
-from sixjars.cli.faithfulness import (
-    CheckedDataOption,
-    CheckOption,
-    CheckOptions,
-    ExamplesOption,
-    ReferenceOption,
-    check_weights,
-)
+from sixjars.cli import options
+from sixjars.cli.faithfulness import check_weights
 from sixjars.cli.inputs import (
     CommandInputs,
-    UnknownTokens,
-    is_failure,
-    note_cut,
     note_file_names,
+    note_skipped,
     note_table,
+    note_unknown,
     note_unknown_target,
 )
-from sixjars.cli.options import (
-    AllowOption,
-    DeviceOption,
-    RunArgument,
-    StrictOption,
-    check_output,
-    note,
-    option,
-    results,
-)
-from sixjars.cli.predict import (
-    InputOption,
-    NbestOption,
-    QuestionOption,
-    SearchOption,
-    SettingOption,
-    TextsArgument,
-    check_one_source,
-    note_fonts,
-    search_settings,
-    with_attention,
-)
+from sixjars.cli.options import check_output, note, option, print_json, results
+from sixjars.cli.predict import check_one_source, note_fonts, search_settings, with_attention
 from sixjars.cli.streaming import portions
 from sixjars.progress import number_of
-from sixjars.runs.prediction.input_warnings import Skipped
+from sixjars.runs.prediction.input_warnings import InputCounts, Skipped, cut_in_words
 from sixjars_runtime.errors import DataError
 
 if TYPE_CHECKING:
@@ -80,10 +53,10 @@ ViewName = Literal[
 
 
 def inspect(
-    run: RunArgument,
-    texts: TextsArgument = None,
-    question: QuestionOption = None,
-    input_file: InputOption = None,
+    run: options.Run,
+    texts: options.Texts = None,
+    question: options.Question = None,
+    input_file: Annotated[Path | None, option("--input", help=options.FILE)] = None,
     out: Annotated[
         Path | None,
         option(help="A file: .html answers when pointed at; .png, .svg, .pdf or .json."),
@@ -94,20 +67,34 @@ def inspect(
     target: Annotated[
         str | None, option(metavar="TEXT", help="Force this output (teacher forcing).")
     ] = None,
-    search: SearchOption = None,
-    nbest: NbestOption = None,
-    setting: SettingOption = None,
+    search: options.Search = None,
+    nbest: options.Nbest = None,
+    setting: options.Setting = None,
     *,
     pieces: Annotated[
         bool, typer.Option("--pieces", help="Show tokens as they are, not joined to words.")
     ] = False,
-    check: CheckOption = False,
-    data: CheckedDataOption = None,
-    examples: ExamplesOption = None,
-    reference: ReferenceOption = False,
-    device: DeviceOption = "auto",
-    allow: AllowOption = None,
-    strict: StrictOption = False,
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check", help="Compare the weights with erasing the input and with gradients."
+        ),
+    ] = False,
+    data: Annotated[
+        Path | None, option(help="With --check: a file in place of the test set.")
+    ] = None,
+    examples: Annotated[
+        int | None, option(help="The most inputs that are shown, or checked.", min=1)
+    ] = None,
+    reference: Annotated[
+        bool,
+        typer.Option(
+            "--reference", help="With --check: force the outputs of the data (teacher forcing)."
+        ),
+    ] = False,
+    device: options.Device = "auto",
+    allow: options.Allow = None,
+    strict: options.Strict = False,
 ) -> None:
     """Show what a run attends to: for each output word, the words, regions, frames or points of the
     input.
@@ -115,13 +102,26 @@ def inspect(
     from sixjars.runs.prediction.predictor import load
 
     _check_out(out, view)
-    checked = CheckOptions(data, examples, reference)
     if check:
-        others = (texts, question, input_file, view, target, search, nbest, setting, pieces)
-        alone = not any(others)
-        check_weights(run, checked, out=out, alone=alone, device=device, allow=allow or [])
+        if any((texts, question, input_file, view, target, search, nbest, setting, pieces)):
+            raise DataError(
+                "--check measures a whole file: give --data FILE, "
+                "and no inputs or options of one view."
+            )
+        check_weights(
+            run,
+            out,
+            data=data,
+            examples=examples,
+            reference=reference,
+            device=device,
+            allow=allow or [],
+        )
         return
-    checked.refuse_without_check()
+    if data is not None or reference:
+        raise DataError(
+            "--data and --reference belong to --check; inputs to look at are --input FILE."
+        )
     check_one_source(texts, input_file)
     predictor = load(run, device=device, allow=allow or [])
     if not predictor.has_attention:
@@ -218,8 +218,7 @@ class _Inspection:
         good = [row for row in rows if row[0].error is None]
         if not good:
             raise DataError(str(rows[0][0].error))
-        for row in good:
-            note_cut(row[0])
+        _note_cut(row[0] for row in good)
         views = [self._view(row) for row in good]
         if out is None:
             self._print(views, [self._decisive(row[0]) for row in good])
@@ -251,16 +250,12 @@ class _Inspection:
 
     def _note(self, rows: "list[list[Prediction]]", good: "list[list[Prediction]]") -> None:
         """Notes on unknown tokens and skipped inputs; then the exit code."""
-        unknown = UnknownTokens()
-        for row in good:
-            unknown.add(row[0])
-        unknown.note()
+        note_unknown(InputCounts.of(good).unknown_share)
         if self.target is not None:
             note_unknown_target(good[0][0].tokens)
-        skipped = Skipped.of(rows)
-        if skipped.count:
-            note(f"note: {skipped.in_words(len(rows))}")
-        if is_failure(skipped.count, len(rows), strict=self.strict):
+        counts = InputCounts.of(rows)
+        note_skipped(counts)
+        if counts.are_failure(strict=self.strict):
             raise typer.Exit(1)
 
     def _predicted(self, given: "list[Pair]") -> "list[list[Prediction]]":
@@ -280,14 +275,7 @@ class _Inspection:
 
         order = order_in_words(self.settings) if self.predictor.ability.searches else ""
         forced = self.target is not None
-        pieces = self.pieces
-        view = view_of(
-            self.predictor,
-            predictions,
-            pieces=pieces,
-            forced=forced,
-            order=order,
-        )
+        view = view_of(self.predictor, predictions, pieces=self.pieces, forced=forced, order=order)
         chosen_view(view, self.view)  # refuse a view that the model does not have
         return view
 
@@ -301,7 +289,7 @@ class _Inspection:
         console = results()
         for view, hangs_on in zip(views, decisive, strict=True):
             if self.view == "json":
-                console.print(json.dumps(view.to_json(), ensure_ascii=False))
+                print_json(view.to_json())
                 continue
             output = f" {view.outputs[0].text} ", "bold"
             about = f"({probability_of(view)}){view.over}", "dim"
@@ -344,14 +332,13 @@ def print_alignments(
     predictor: "Predictor", given: "Iterator[Pair]", out: Path | None, *, strict: bool = False
 ) -> None:
     """Print a line for each pair, empty for one that cannot be used: line numbers stay the same."""
-    skipped = Skipped()
+    counts = InputCounts()
     lines = list[str]()
-    empty = done = 0
+    empty = 0
     for pairs in portions(given, typed=False, slow=False):
-        failed: list[Prediction] = []
-        lines += _links(predictor, pairs, failed, first=done)
-        skipped += Skipped.of([[prediction] for prediction in failed])
-        done += len(pairs)
+        failed: list[list[Prediction]] = []
+        lines += _links(predictor, pairs, failed, first=counts.rows)
+        counts += InputCounts(len(pairs), Skipped.of(failed))
         empty += sum(_is_empty(*pair) for pair in pairs)
         if out is None:
             results().print("\n".join(lines))
@@ -359,14 +346,19 @@ def print_alignments(
     if out is not None:
         out.parent.mkdir(parents=True, exist_ok=True)
         out.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-        note(f"wrote {out}: a line of links for each of {number_of(done, 'pair')}")
+        note(f"wrote {out}: a line of links for each of {number_of(counts.rows, 'pair')}")
     if empty:
-        count = f"{empty:,} of {number_of(done, 'pair')}"
+        count = f"{empty:,} of {number_of(counts.rows, 'pair')}"
         note(f"note: {count} with an empty text; an empty line stands for each.")
-    if skipped.count:
-        note(f"note: {skipped.in_words(done, 'lines', what='pairs')}")
-    if is_failure(skipped.count, done, strict=strict):
+    note_skipped(counts, "lines", what="pairs")
+    if counts.are_failure(strict=strict):
         raise typer.Exit(1)
+
+
+def _note_cut(predictions: "Iterable[Prediction]") -> None:
+    for prediction in predictions:
+        if prediction.truncated:
+            note(f"note: {cut_in_words()}")
 
 
 def _is_empty(given: "Input", target: str | None) -> bool:
@@ -380,7 +372,7 @@ def _is_empty(given: "Input", target: str | None) -> bool:
 
 
 def _links(
-    predictor: "Predictor", pairs: "list[Pair]", failed: "list[Prediction]", *, first: int
+    predictor: "Predictor", pairs: "list[Pair]", failed: "list[list[Prediction]]", *, first: int
 ) -> Iterator[str]:
     """The links of each pair; `failed` gets those that cannot be used, but have no empty text."""
     from sixjars.data.alignment.aligner import pharaoh
@@ -397,8 +389,8 @@ def _links(
     rows = zip(pairs, predictions, source_words, target_words, strict=True)
     for pair, prediction, left, right in rows:
         if prediction.error is None and not _is_empty(*pair):
-            note_cut(prediction)
+            _note_cut([prediction])
             yield pharaoh(linked(prediction.weights, left, right))
             continue
-        failed += [] if _is_empty(*pair) else [prediction]
+        failed += [] if _is_empty(*pair) else [[prediction]]
         yield ""

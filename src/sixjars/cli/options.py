@@ -1,5 +1,6 @@
 """Options of several commands, and the consoles: results on stdout, all else on stderr."""
 
+import json
 import os
 import sys
 from pathlib import Path
@@ -32,7 +33,8 @@ def _found_here(packages: list[str] | None) -> list[str] | None:
     return packages
 
 
-AllowOption = Annotated[
+# What commands have in common, by name of the parameter: `device: options.Device = "auto"`.
+Allow = Annotated[
     list[str] | None,
     option(
         "--allow",
@@ -41,41 +43,63 @@ AllowOption = Annotated[
         callback=_found_here,
     ),
 ]
-DataOption = Annotated[
+Data = Annotated[
     list[Path] | None,
     option(
         metavar="PATH",
         help="Another file with the same columns; or parallel lines: --data c.en --data c.de.",
     ),
 ]
-TABLES: Final = (".csv", ".tsv", ".xlsx", ".parquet")
-"""Endings of files that hold no JSON lines: other programs would not open them."""
-DeviceOption = Annotated[
-    Literal["auto", "cpu", "cuda", "mps"], typer.Option(help="Where to compute.")
-]
-FromOption = Annotated[
+Device = Annotated[Literal["auto", "cpu", "cuda", "mps"], typer.Option(help="Where to compute.")]
+FILE: Final = (
+    "A file: CSV, TSV, JSON, Parquet or Excel with the columns that the run was trained on (.gz "
+    "too); any other has one input a line."
+)
+From = Annotated[
     Path | None, option("--from", metavar="RUN", help="Fine-tune: start from a run's weights.")
 ]
-NoBaselinesOption = Annotated[
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+Nbest = Annotated[int | None, option(help="Outputs for each input.", min=1)]
+NoBaselines = Annotated[
     bool, option("--no-baselines", help="Without what costs nothing to compare with.")
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 Overrides = Annotated[
     list[str] | None, argument(metavar="KEY=VALUE", help="Any key: learning.rate=5e-4")
 ]
-RecipeArgument = Annotated[
+Precision = Annotated[
+    Literal["32", "bf16", "int8"],
+    typer.Option(
+        help="Bits of matrix products: int8 (CPU) and bf16 are faster, and a little less exact."
+    ),
+]
+Question = Annotated[list[str] | None, option(help="A question about each image.")]
+Recipe = Annotated[
     str, argument(metavar="RECIPE", help="A file, or a name that `sixjars tasks` lists.")
 ]
-RunArgument = Annotated[
+Run = Annotated[
     Path, argument(metavar="RUN", help="A run's folder, a packed run, or hf:USER/NAME.")
 ]
-StrictOption = Annotated[
+Search = Annotated[
+    Literal["greedy", "beam", "sample"] | None, option(help="How outputs are chosen.")
+]
+Setting = Annotated[list[str] | None, option("--set", help="A search setting: temperature=0.7")]
+Strict = Annotated[
     bool,
     typer.Option(
         "--strict",
         help="Exit code 1 if any input was skipped, not only if all were; of predict also if a delimiter cut one.",
     ),
 ]
+Texts = Annotated[
+    list[str] | None,
+    argument(
+        metavar="INPUT",
+        help="Texts; images and videos as files, folders, globs; "
+        'or objects by column: {"body": "..."}',
+    ),
+]
+TABLES: Final = (".csv", ".tsv", ".xlsx", ".parquet")
+"""Endings of files that hold no JSON lines: other programs would not open them."""
 
 
 def notes() -> "Console":
@@ -99,6 +123,11 @@ class _NotePrinter(Reporter):
 def note(text: str) -> None:
     """Print a line that is no result."""
     notes().print(text, highlight=False, markup=False)
+
+
+def print_json(values: Any) -> None:
+    """Print a result for programs."""
+    results().print(json.dumps(values, ensure_ascii=False))
 
 
 def results() -> "Console":

@@ -2,38 +2,20 @@
 
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, final
+from typing import TYPE_CHECKING, Annotated, final
 
 import typer
 
 from sixjars.bulk import PART_ROWS
 from sixjars.bulk.remote import local_path
-from sixjars.cli.bulk import (
-    BulkOptions,
-    EngineOption,
-    PartRowsOption,
-    RayAddressOption,
-    ResumeOption,
-    ShardOption,
-    WorkersOption,
-)
+from sixjars.cli import options
+from sixjars.cli.bulk import BulkOptions, Engine
 from sixjars.cli.chat import hold_conversation
 from sixjars.cli.inputs import CommandInputs, InputNotes, note_file_names
-from sixjars.cli.options import (
-    TABLES,
-    AllowOption,
-    DeviceOption,
-    JsonOption,
-    RunArgument,
-    StrictOption,
-    argument,
-    check_output,
-    note,
-    noting,
-    option,
-)
+from sixjars.cli.options import TABLES, check_output, note, noting, option
 from sixjars.cli.streaming import Throughput, portions
 from sixjars_runtime.errors import DataError, Interrupted
 
@@ -45,80 +27,66 @@ if TYPE_CHECKING:
     from sixjars.runs.prediction.prediction import Prediction
     from sixjars.runs.prediction.predictor import Predictor
 
-TextsArgument = Annotated[
-    list[str] | None,
-    argument(
-        metavar="INPUT",
-        help="Texts; images and videos as files, folders, globs; "
-        'or objects by column: {"body": "..."}',
-    ),
-]
-_FILE = (
-    "A file: CSV, TSV, JSON, Parquet or Excel with the columns that the run was trained on (.gz "
-    "too); any other has one input a line."
-)
-InputOption = Annotated[Path | None, option("--input", help=_FILE)]
-InputsOption = Annotated[
-    str | None,
-    option(
-        "--input",
-        metavar="PATH",
-        help=f"{_FILE} Or a folder or glob of such files; "
-        "also in remote storage: s3://BUCKET/FOLDER",
-    ),
-]
-OutputOption = Annotated[
-    Path | None,
-    option(
-        "--output",
-        parser=local_path,
-        metavar="PATH",
-        help="Write here: of a file with columns the same rows with the answers added, else one "
-        "output a line. For many files or parts, a folder.",
-    ),
-]
-QuestionOption = Annotated[list[str] | None, option(help="A question about each image.")]
-NbestOption = Annotated[int | None, option(help="Outputs for each input.", min=1)]
-SearchOption = Annotated[
-    Literal["greedy", "beam", "sample"] | None, option(help="How outputs are chosen.")
-]
-SettingOption = Annotated[
-    list[str] | None, option("--set", help="A search setting: temperature=0.7")
-]
-PrecisionOption = Annotated[
-    Literal["32", "bf16", "int8"],
-    typer.Option(
-        help="Bits of matrix products: int8 (CPU) and bf16 are faster, and a little less exact."
-    ),
-]
-PicturesOption = Annotated[
-    Path | None, option(help="A folder to draw the attention of each output in.")
-]
-
 
 def predict(
-    run: RunArgument,
-    texts: TextsArgument = None,
-    question: QuestionOption = None,
-    inputs: InputsOption = None,
-    output_file: OutputOption = None,
-    search: SearchOption = None,
-    nbest: NbestOption = None,
-    setting: SettingOption = None,
-    pictures: PicturesOption = None,
+    run: options.Run,
+    texts: options.Texts = None,
+    question: options.Question = None,
+    inputs: Annotated[
+        str | None,
+        option(
+            "--input",
+            metavar="PATH",
+            help=f"{options.FILE} Or a folder or glob of such files; "
+            "also in remote storage: s3://BUCKET/FOLDER",
+        ),
+    ] = None,
+    output_file: Annotated[
+        Path | None,
+        option(
+            "--output",
+            parser=local_path,
+            metavar="PATH",
+            help="Write here: of a file with columns the same rows with the answers added, else "
+            "one output a line. For many files or parts, a folder.",
+        ),
+    ] = None,
+    search: options.Search = None,
+    nbest: options.Nbest = None,
+    setting: options.Setting = None,
+    pictures: Annotated[
+        Path | None, option(help="A folder to draw the attention of each output in.")
+    ] = None,
     *,
     chat: Annotated[bool, option("--chat", help="Hold a conversation.")] = False,
-    as_json: JsonOption = False,
-    device: DeviceOption = "auto",
-    precision: PrecisionOption = "32",
-    allow: AllowOption = None,
-    shard: ShardOption = None,
-    resume: ResumeOption = False,
-    part_rows: PartRowsOption = None,
-    engine: EngineOption = "local",
-    workers: WorkersOption = None,
-    ray_address: RayAddressOption = None,
-    strict: StrictOption = False,
+    as_json: options.Json = False,
+    device: options.Device = "auto",
+    precision: options.Precision = "32",
+    allow: options.Allow = None,
+    shard: Annotated[
+        str | None, option(metavar="I/N", help="Answer the share of job I of N, counted from 1.")
+    ] = None,
+    resume: Annotated[
+        bool, option("--resume", help="Go on with a half-done --output folder.")
+    ] = False,
+    part_rows: Annotated[
+        int | None,
+        option(min=1, help=f"Rows of each part that a large file is cut into; else {PART_ROWS:,}."),
+    ] = None,
+    engine: Annotated[
+        Engine,
+        typer.Option(
+            help="Who answers the parts of large inputs: this process, or workers of Ray."
+        ),
+    ] = "local",
+    workers: Annotated[
+        int | None,
+        option(min=1, help="Workers of Ray; else one for each GPU, or each CPU but one."),
+    ] = None,
+    ray_address: Annotated[
+        str | None, option(help="A Ray cluster: auto, or HOST:PORT; else this machine.")
+    ] = None,
+    strict: options.Strict = False,
 ) -> None:
     """Use a run on texts, images or videos from the command line, a file or stdin; one output a
     line.
@@ -135,7 +103,7 @@ def predict(
     predictor = load(run, device=place, precision=precision, allow=allow or [])
     settings, _ = search_settings(predictor, search, nbest, setting)
     if bulk.is_asked:
-        from sixjars.bulk.worker import WorkerSettings
+        from sixjars.bulk.job import WorkerSettings
 
         allowed = tuple(allow or [])
         paths = str(run), "", str(output_file)
@@ -154,9 +122,8 @@ def predict(
             )
         hold_conversation(predictor, settings)
         return
-    arguments = bool(texts)
-    job = _PredictionJob(predictor, settings, pictures, as_json, arguments, strict)
-    _predict_all(job, CommandInputs(texts or [], question or [], bulk.file), output_file)
+    inputs_of_all = CommandInputs(texts or [], question or [], bulk.file)
+    _PredictionJob(predictor, settings, output_file, pictures, as_json, strict).run(inputs_of_all)
 
 
 def check_one_source(texts: list[str] | None, file: Path | str | None) -> None:
@@ -175,37 +142,6 @@ def search_settings(
     given = overridden({}, setting or []) | ({} if nbest is None else {"nbest": nbest})
     base = predictor.recipe.evaluation.search
     return search_of(base, search, given, predictor.ability, "the command line"), set(given)
-
-
-def _predict_all(job: "_PredictionJob", inputs: CommandInputs, output: Path | None) -> None:
-    """Predict the inputs, and write the outputs to a file or to standard output."""
-    from sixjars.runs.prediction.outputs import PredictionLines, PredictionTable
-
-    predictor, nbest = job.predictor, job.settings.nbest
-    note_file_names(predictor, inputs.texts)
-    table = inputs.table(predictor)
-    lines = inputs.lines(predictor, table)
-    items = inputs.items(predictor, table, lines)
-    sink: PredictionOutput = PredictionLines(predictor, output, nbest=nbest, as_json=job.as_json)
-    if (
-        table is not None
-        and output is not None
-        and not job.as_json
-        and output.suffix.lower() != ".txt"
-    ):
-        sink = PredictionTable(predictor, table, output, nbest=nbest, note=note)
-    pace = Throughput(table or lines, to_terminal=output is None and sys.stdout.isatty())
-    waiting = portions(items, typed=inputs.typed, slow=lines is not None and inputs.file is None)
-    try:
-        with noting():
-            job.through(waiting, sink, InputNotes(pace, typed=inputs.typed, table=table))
-    except KeyboardInterrupt:
-        if inputs.file is None or output is None:
-            raise
-        raise Interrupted(
-            f"stopped; {output} cannot be gone on with, but a folder can: "
-            f"--output FOLDER --part-rows {PART_ROWS}, and after a stop the same with --resume."
-        ) from None
 
 
 def with_attention(predictor: "Predictor") -> str:
@@ -243,43 +179,75 @@ class _PredictionJob:
 
     predictor: "Predictor"
     settings: "SearchSettings"
+    output: Path | None
     pictures: Path | None
     as_json: bool
-    arguments: bool
-    """Whether inputs are arguments: then it is an error where none can be used."""
     strict: bool
     """Whether the exit code is 1 where an input was skipped."""
 
-    def through(
-        self, waiting: "Iterator[list[Item]]", sink: "PredictionOutput", notes: InputNotes
-    ) -> None:
-        """Predict all portions; an input that cannot be used is an empty line, and noted."""
-        from sixjars.runs.prediction.threads import prediction_threads
+    def run(self, inputs: CommandInputs) -> None:
+        """Predict the inputs, and write the outputs to a file or to standard output."""
+        from sixjars.runs.prediction.outputs import output_of
 
-        options: dict[str, Any] = {"search": self.settings}
-        options["details"] = self.as_json or self.pictures is not None
-        done = 0
-        drawn = set[str]()
+        predictor, output = self.predictor, self.output
+        note_file_names(predictor, inputs.texts)
+        table = inputs.table(predictor)
+        lines = inputs.lines(predictor, table)
+        items = inputs.items(predictor, table, lines)
+        nbest = self.settings.nbest
+        sink = output_of(predictor, table, output, nbest=nbest, as_json=self.as_json, note=note)
+        pace = Throughput(table or lines, to_terminal=output is None and sys.stdout.isatty())
+        slow = lines is not None and inputs.file is None
+        notes = InputNotes(pace, typed=inputs.typed, table=table)
         try:
-            with prediction_threads(self.predictor) as threads:
-                for items in waiting:
-                    inputs = [values for values, _ in items]
-                    rows = self.predictor.nbest(inputs, first=done, threads=threads, **options)
-                    if self.arguments and not done and all(row[0].error for row in rows):
-                        raise DataError(str(rows[0][0].error))
-                    if self.pictures is not None:
-                        drawn |= _draw(self.pictures, self.predictor, rows, first=done)
-                    sink.take(items, rows)
-                    done += len(items)
-                    notes.take(rows)
+            with noting(), closing(sink):
+                waiting = portions(items, typed=inputs.typed, slow=slow)
+                drawn = self._written(waiting, sink, notes, arguments=bool(inputs.texts))
+        except KeyboardInterrupt:
+            if inputs.file is None or output is None:
+                raise
+            raise Interrupted(
+                f"stopped; {output} cannot be gone on with, but a folder can: "
+                f"--output FOLDER --part-rows {PART_ROWS}, and after a stop the same with --resume."
+            ) from None
         finally:
-            notes.pace.clear()
-            sink.close()
+            pace.clear()
         if drawn:
             note_fonts(drawn)
             note(f"the pictures are in {self.pictures}")
         if notes.end(strict=self.strict):
             raise typer.Exit(1)
+
+    def _written(
+        self,
+        waiting: "Iterator[list[Item]]",
+        sink: "PredictionOutput",
+        notes: InputNotes,
+        *,
+        arguments: bool,
+    ) -> set[str]:
+        """Write all portions; an input that cannot be used is an empty line. The texts drawn."""
+        from sixjars.runs.prediction.threads import prediction_threads
+
+        drawn = set[str]()
+        with prediction_threads(self.predictor) as threads:
+            for items in waiting:
+                done = notes.counts.rows
+                rows = self.predictor.nbest(
+                    [values for values, _ in items],
+                    search=self.settings,
+                    first=done,
+                    details=self.as_json or self.pictures is not None,
+                    threads=threads,
+                )
+                # of arguments, it is an error where none can be used
+                if arguments and not done and all(row[0].error for row in rows):
+                    raise DataError(str(rows[0][0].error))
+                if self.pictures is not None:
+                    drawn |= _draw(self.pictures, self.predictor, rows, first=done)
+                sink.take(items, rows)
+                notes.take(rows)
+        return drawn
 
 
 def _draw(

@@ -6,18 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sixjars.cli.options import (
-    AllowOption,
-    DeviceOption,
-    Overrides,
-    RecipeArgument,
-    argument,
-    check_output,
-    note,
-    notes,
-    option,
-    results,
-)
+from sixjars.cli import options
+from sixjars.cli.options import argument, check_output, note, notes, option, results
 from sixjars.data.alignment.symmetry import USUAL, Symmetrization
 from sixjars.progress import ConsoleProgress, number_of
 
@@ -26,11 +16,11 @@ if TYPE_CHECKING:
 
 
 def features(
-    recipe: RecipeArgument,
-    overrides: Overrides = None,
+    recipe: options.Recipe,
+    overrides: options.Overrides = None,
     *,
-    device: DeviceOption = "auto",
-    allow: AllowOption = None,
+    device: options.Device = "auto",
+    allow: options.Allow = None,
 ) -> None:
     """Extract the features of all images or videos of a recipe ahead of training; one that is
     killed goes on.

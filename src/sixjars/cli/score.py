@@ -6,21 +6,17 @@ from typing import Annotated
 
 import typer
 
+from sixjars.cli import options
 from sixjars.cli.inputs import note_unknown
 from sixjars.cli.options import (
     TABLES,
-    AllowOption,
-    DataOption,
-    DeviceOption,
-    JsonOption,
-    NoBaselinesOption,
-    RunArgument,
     argument,
     check_output,
     note,
     notes,
     noting,
     option,
+    print_json,
     results,
 )
 from sixjars.progress import ConsoleProgress
@@ -28,18 +24,18 @@ from sixjars_runtime.errors import DataError
 
 
 def evaluate(
-    run: RunArgument,
-    data: DataOption = None,
+    run: options.Run,
+    data: options.Data = None,
     metrics: Annotated[str | None, option(help="Names with commas between.")] = None,
     output: Annotated[
         Path | None,
         option(help="Write a JSON line for each example: input, references, output, scores."),
     ] = None,
     *,
-    as_json: JsonOption = False,
-    no_baselines: NoBaselinesOption = False,
-    device: DeviceOption = "auto",
-    allow: AllowOption = None,
+    as_json: options.Json = False,
+    no_baselines: options.NoBaselines = False,
+    device: options.Device = "auto",
+    allow: options.Allow = None,
 ) -> None:
     """Score a run, on its test set or on a file of yours."""
     from sixjars.cli.show import show_baselines, show_classes, show_scores
@@ -65,7 +61,7 @@ def evaluate(
             for example in evaluation.each():
                 file.write(json.dumps(example, ensure_ascii=False) + "\n")
     if as_json:
-        results().print(json.dumps(evaluation.to_json(), ensure_ascii=False))
+        print_json(evaluation.to_json())
         return
     show_scores(
         results(),
@@ -81,14 +77,14 @@ def evaluate(
 
 
 def score(
-    run: RunArgument,
+    run: options.Run,
     data: Annotated[
         Path, argument(metavar="FILE", help="Inputs and outputs, in the run's own columns.")
     ],
     *,
-    as_json: JsonOption = False,
-    device: DeviceOption = "auto",
-    allow: AllowOption = None,
+    as_json: options.Json = False,
+    device: options.Device = "auto",
+    allow: options.Allow = None,
 ) -> None:
     """Print the log probability of each output of a file, one a line; with --json also that of each
     token.
@@ -105,13 +101,13 @@ def score(
 
 
 def report(
-    run: RunArgument,
-    data: DataOption = None,
+    run: options.Run,
+    data: options.Data = None,
     out: Annotated[Path, typer.Option(help="The HTML file to write.")] = Path("report.html"),
     *,
-    no_baselines: NoBaselinesOption = False,
-    device: DeviceOption = "auto",
-    allow: AllowOption = None,
+    no_baselines: options.NoBaselines = False,
+    device: options.Device = "auto",
+    allow: options.Allow = None,
 ) -> None:
     """Write one HTML file about a run: scores, learning curves, examples with attention, a map, how
     to repeat it.

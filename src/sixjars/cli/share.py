@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from sixjars.cli.options import AllowOption, DeviceOption, RunArgument, argument, note, option
-from sixjars.cli.predict import PrecisionOption, SettingOption
+from sixjars.cli import options
+from sixjars.cli.options import argument, note, option
 from sixjars.serving.server.settings import ServerSettings
 from sixjars_runtime.errors import DataError, RecipeError, unknown
 
@@ -15,10 +15,10 @@ LicenceOption = Annotated[str, option(help="Its licence, for the model card.")]
 
 
 def pack(
-    run: RunArgument,
+    run: options.Run,
     file: Annotated[Path, argument(metavar="FILE", help="What to write: NAME.sixjars")],
     licence: LicenceOption = "",
-    allow: AllowOption = None,
+    allow: options.Allow = None,
 ) -> None:
     """Write a run into one file to share: recipe, vocabularies, weights, and a model card."""
     from sixjars.runs.folder.share import pack as pack_run
@@ -29,12 +29,12 @@ def pack(
 
 
 def push(
-    run: RunArgument,
+    run: options.Run,
     name: Annotated[str, argument(metavar="USER/NAME", help="What to call it there.")],
     licence: LicenceOption = "",
     *,
     private: Annotated[bool, option("--private", help="Only for you.")] = False,
-    allow: AllowOption = None,
+    allow: options.Allow = None,
 ) -> None:
     """Put a run on the Hugging Face hub: recipe, vocabularies, weights, and a model card."""
     from sixjars.runs.folder.share import push as push_run
@@ -44,7 +44,7 @@ def push(
 
 
 def export(
-    run: RunArgument,
+    run: options.Run,
     out: Annotated[Path, argument(metavar="OUT", help="A folder to make.")],
     precision: Annotated[
         Literal["32", "int8"], typer.Option(help="Bits of the matrices of the decoder's step.")
@@ -53,7 +53,7 @@ def export(
         Literal["greedy", "beam"] | None,
         option(help="Write encoder, decoder and this search as one graph."),
     ] = None,
-    setting: SettingOption = None,
+    setting: options.Setting = None,
     data: Annotated[Path | None, option(help="Compare on a file with the same columns.")] = None,
     example: Annotated[
         str | None, option(metavar="TEXT", help="What the page of --web opens with.")
@@ -65,7 +65,7 @@ def export(
     web: Annotated[
         bool, typer.Option("--web", help="Write a page that runs in a browser instead.")
     ] = False,
-    allow: AllowOption = None,
+    allow: options.Allow = None,
 ) -> None:
     """Write a run as ONNX graphs, for the torch-free package sixjars-runtime, or as a web page."""
     if web:
@@ -141,9 +141,9 @@ def serve(
     max_search: Annotated[
         int, typer.Option(help="The widest beam, and the most outputs.")
     ] = SERVER.max_search,
-    device: DeviceOption = "auto",
-    precision: PrecisionOption = "32",
-    allow: AllowOption = None,
+    device: options.Device = "auto",
+    precision: options.Precision = "32",
+    allow: options.Allow = None,
 ) -> None:
     """Answer requests over HTTP, and show a live page: texts or files in, outputs with attention
     out.

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sixjars.comparison.result import Comparison
     from sixjars.evaluation.baselines.result import Baseline
     from sixjars.evaluation.metrics import ClassRow, Confusion, Score
-    from sixjars.runs.explanation.sections import ExplainedWeight, Explanation
+    from sixjars.runs.explanation.explain import ExplainedWeight, Explanation
     from sixjars.runs.run import Run
     from sixjars.starter.race import Race
     from sixjars.tuning.result import Tuning
@@ -187,10 +187,9 @@ def show_explanation(console: Console, explanation: "Explanation") -> None:
 
 
 def _weights(weights: "Sequence[ExplainedWeight]") -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
-    for name in ("    parameter", "letter", "shape"):
-        table.add_column(name, no_wrap=True, header_style="dim")
-    table.add_column("count", justify="right", no_wrap=True, header_style="dim")
+    table = plain_table("    parameter", "letter", "shape", "count", texts=3)
+    for column in table.columns:
+        column.header_style = "dim"
     for weight in weights:
         shape = " × ".join(str(size) for size in weight.shape)
         fixed = "" if weight.trainable else " (not trained)"

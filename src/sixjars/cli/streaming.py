@@ -1,9 +1,7 @@
 """Portions of inputs as they come, and their pace: long files and slow pipes of `predict`."""
 
 import sys
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Iterator
 from itertools import islice
 from queue import Empty, Queue
 from threading import Thread
@@ -26,17 +24,20 @@ EVERY = 30.0
 class ReadSource(Protocol):
     """A source of inputs that knows how much of it was read."""
 
-    read: int
-    size: int | None
+    @property
+    def read(self) -> int:
+        """How much was read."""
+
+    @property
+    def size(self) -> int | None:
+        """How much there is, where that is known."""
 
 
 def portions(items: Iterator[T], *, typed: bool, slow: bool) -> Iterator[list[T]]:
     """All inputs in order: one at a time where they are typed, else as many as have come."""
-    take: Callable[[int], list[T]] = partial(_taken, items)
-    if slow and not typed:
-        take = _Arriving(items)
+    arriving = _Arriving(items) if slow and not typed else None
     size = 1 if typed else min(FIRST, AT_ONCE)
-    while portion := take(size):
+    while portion := list(islice(items, size)) if arriving is None else arriving.take(size):
         began = monotonic()
         yield portion
         took = monotonic() - began
@@ -46,52 +47,39 @@ def portions(items: Iterator[T], *, typed: bool, slow: bool) -> Iterator[list[T]
             size = max(size // 2, 1)
 
 
-def _taken(items: Iterator[T], count: int) -> list[T]:
-    return list(islice(items, count))
-
-
 @final
 class _Arriving:
     """Inputs that a thread reads ahead by at most a portion, so that memory does not grow."""
 
     def __init__(self, items: Iterator[Any]) -> None:
-        self.line: Queue[Any] = Queue(maxsize=AT_ONCE)
-        self.last: list[Any] = []
+        self.line: Queue[tuple[Any] | None] = Queue(maxsize=AT_ONCE)
+        self.ended = False
+        self.error: Exception | None = None
         Thread(target=self._fill, args=[items], daemon=True).start()
 
     def _fill(self, items: Iterator[Any]) -> None:
-        last = _Last()
         try:
             for item in items:
-                self.line.put(item)
-        except Exception as error:  # noqa: BLE001 - raised again by `__call__`
-            last = _Last(error)
-        self.line.put(last)
+                self.line.put((item,))
+        except Exception as error:  # noqa: BLE001 - raised again by `take`
+            self.error = error
+        self.line.put(None)
 
-    def __call__(self, count: int) -> list[Any]:
+    def take(self, count: int) -> list[Any]:
         """At most so many inputs, after a short wait for others; nothing at the end."""
-        items = self.last or [self.line.get()]
-        until = monotonic() + PATIENCE
-        while len(items) < count and not isinstance(items[-1], _Last):
+        taken: list[Any] = []
+        until = 0.0
+        while len(taken) < count and not self.ended:
             try:
-                items.append(self.line.get(timeout=max(until - monotonic(), 0.0)))
+                item = self.line.get(timeout=max(until - monotonic(), 0.0) if taken else None)
             except Empty:
                 break
-        if not isinstance(items[-1], _Last):
-            return items
-        *others, last = items
-        self.last = [last]
-        if not others and last.error is not None:
-            raise last.error
-        return others
-
-
-@final
-@dataclass(frozen=True)
-class _Last:
-    """The mark behind the last input, with the error that ended them."""
-
-    error: Exception | None = None
+            until = until or monotonic() + PATIENCE
+            self.ended = item is None
+            taken += item or ()
+        if not taken and self.error is not None:
+            raise self.error
+        return taken
 
 
 @final

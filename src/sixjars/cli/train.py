@@ -1,26 +1,13 @@
 """Commands that create a recipe or a run: `demo`, `new`, `train`, `tune`."""
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sixjars.cli.options import (
-    AllowOption,
-    DeviceOption,
-    FromOption,
-    JsonOption,
-    NoBaselinesOption,
-    Overrides,
-    RecipeArgument,
-    argument,
-    note,
-    notes,
-    option,
-    results,
-)
+from sixjars.cli import options
+from sixjars.cli.options import argument, note, notes, option, print_json, results
 from sixjars.progress import ConsoleProgress
 from sixjars_runtime.errors import DataError, RunError
 
@@ -122,7 +109,6 @@ def new(
 
 
 def _race(file: Path, minutes: float) -> "Race":
-    """Train the candidates of a recipe for some minutes, and show their scores."""
     from sixjars.cli.show import show_race
     from sixjars.starter.race import race
 
@@ -141,10 +127,16 @@ def estimated(file: Path) -> list[str]:
     return [] if budget is None else budget.sentences
 
 
-def _columns(named: Mapping[str, Sequence[str] | None], also: Sequence[str]) -> dict[str, str]:
-    """The column of each field that the command line names; two for one field are refused."""
+def _columns(named: Mapping[str, Sequence[str] | None], pairs: Sequence[str]) -> dict[str, str]:
+    """The column of each field, by the field's option or `--column`; two for one are refused."""
+    choices = [(name, value) for name, values in named.items() for value in values or []]
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals:
+            raise DataError(f"--column {pair}: write FIELD=COLUMN, such as --column image=photo.")
+        choices.append((name, value))
     columns: dict[str, str] = {}
-    for name, value in _named(named, also):
+    for name, value in choices:
         if columns.setdefault(name, value) != value:
             raise DataError(
                 f"the {name} is given two columns, {columns[name]!r} and {value!r}, but a field is "
@@ -153,21 +145,9 @@ def _columns(named: Mapping[str, Sequence[str] | None], also: Sequence[str]) -> 
     return columns
 
 
-def _named(
-    options: Mapping[str, Sequence[str] | None], pairs: Sequence[str]
-) -> Iterator[tuple[str, str]]:
-    """Each field that an option names, and its column."""
-    yield from ((name, value) for name, values in options.items() for value in values or [])
-    for pair in pairs:
-        name, equals, value = pair.partition("=")
-        if not equals:
-            raise DataError(f"--column {pair}: write FIELD=COLUMN, such as --column image=photo.")
-        yield name, value
-
-
 def train(
-    recipe: RecipeArgument,
-    overrides: Overrides = None,
+    recipe: options.Recipe,
+    overrides: options.Overrides = None,
     out: Annotated[Path | None, option(help="The run's folder.  [default: runs/NAME]")] = None,
     *,
     resume: Annotated[
@@ -177,15 +157,15 @@ def train(
             help="Go on exactly where the run was stopped; begin it where there is none.",
         ),
     ] = False,
-    from_run: FromOption = None,
+    from_run: options.From = None,
     seed: Annotated[int | None, option(help="The same as learning.seed=N.", min=0)] = None,
-    device: DeviceOption = "auto",
+    device: options.Device = "auto",
     devices: Annotated[
         int, typer.Option(help="Processes that train one model together.", min=1)
     ] = 1,
     fsdp: Annotated[bool, option("--fsdp", help="Each has a share of the weights (FSDP).")] = False,
-    no_baselines: NoBaselinesOption = False,
-    allow: AllowOption = None,
+    no_baselines: options.NoBaselines = False,
+    allow: options.Allow = None,
 ) -> None:
     """Train what a recipe describes."""
     from sixjars.recipe.files import find
@@ -225,7 +205,7 @@ SpaceArgument = Annotated[
 
 
 def tune(
-    recipe: RecipeArgument,
+    recipe: options.Recipe,
     space: SpaceArgument,
     trials: Annotated[int | None, option(help="How many in all.  [default: 30]", min=1)] = None,
     out: Annotated[
@@ -238,7 +218,7 @@ def tune(
             "--resume", help="Go on with the trials of the folder; begin where there are none."
         ),
     ] = False,
-    from_run: FromOption = None,
+    from_run: options.From = None,
     jobs: Annotated[
         int,
         typer.Option(help="Trials at once, each on a GPU of its own if there are several.", min=1),
@@ -246,9 +226,9 @@ def tune(
     seed: Annotated[
         int, typer.Option(help="Of the search; trainings have learning.seed.", min=0)
     ] = 0,
-    device: DeviceOption = "auto",
-    as_json: JsonOption = False,
-    allow: AllowOption = None,
+    device: options.Device = "auto",
+    as_json: options.Json = False,
+    allow: options.Allow = None,
 ) -> None:
     """Search for the best values of some keys, by the validation set."""
     from sixjars.recipe.files import find
@@ -273,6 +253,6 @@ def tune(
         allow=allow or [],
     )
     if as_json:
-        results().print(json.dumps(tuning.to_json(), ensure_ascii=False))
+        print_json(tuning.to_json())
     else:
         show_tuning(results(), tuning)

@@ -15,7 +15,7 @@ from sixjars.reports import charts, tables
 from sixjars.reports.summary_map import map_values
 from sixjars.reports.tables import between, shown_number
 from sixjars.reports.values import Report, ShownExample
-from sixjars.runs.explanation.sections import ExplainedSection
+from sixjars.runs.explanation.explain import ExplainedSection
 
 SECTIONS: Mapping[str, str] = {
     "jars": "The six jars",

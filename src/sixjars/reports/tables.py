@@ -11,7 +11,7 @@ from sixjars.evaluation.bootstrap import RESAMPLES
 from sixjars.evaluation.by_length import FEW
 from sixjars.evaluation.metrics import ClassRow, Confusion, Interval, Score
 from sixjars.reports.values import ByLength, History, SummaryScatter
-from sixjars.runs.explanation.sections import ExplainedWeight
+from sixjars.runs.explanation.explain import ExplainedWeight
 
 LONGEST = 160
 """Characters of a text of the map."""

@@ -11,7 +11,7 @@ from sixjars.drawing.view import View
 from sixjars.evaluation.baselines.result import Baseline
 from sixjars.evaluation.by_length import Bucket
 from sixjars.evaluation.metrics import ClassRow, Confusion, Interval, Score
-from sixjars.runs.explanation.sections import Explanation
+from sixjars.runs.explanation.explain import Explanation
 
 Group = Literal["best", "median", "worst"]
 

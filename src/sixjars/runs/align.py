@@ -182,7 +182,6 @@ def _lines(text: Text) -> Any:
 
 
 def _table(file: Text, columns: Sequence[str | int]) -> tuple[Any, Any]:
-    """Two columns of a table, as `pyarrow` arrays."""
     if not isinstance(file, str | Path) or len(columns) != 2:
         raise DataError(
             "Give two texts to align, or one table and two of its columns: "

@@ -310,7 +310,6 @@ def _given(run: RunFolder, data: Any) -> tuple[Scored | None, dict[str, Any]]:
 
 
 def _own_files(recipe: Recipe) -> list[str]:
-    """The files of all splits of a recipe."""
     files = [*training_files(recipe)]
     for split in (recipe.data.valid, recipe.data.test):
         if isinstance(split, str | Mapping):

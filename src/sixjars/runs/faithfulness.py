@@ -165,7 +165,6 @@ def _rows(dataset: Dataset, examples: int) -> list[int]:
 
 
 def _check(checked: Sequence[CheckedExample], dataset: Dataset, *, outputs: str) -> AttentionCheck:
-    """The agreement over all examples that have some."""
     measures = {}
     for key, name in MEASURES.items():
         values = [getattr(example, key) for example in checked]

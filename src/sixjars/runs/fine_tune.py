@@ -159,7 +159,6 @@ def inherited(values: Mapping[str, Any], base: Recipe) -> dict[str, Any]:
 
 
 def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """Nested values, one over the other."""
     merged = {**below}
     for key, value in above.items():
         inner = below.get(key)

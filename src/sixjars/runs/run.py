@@ -72,6 +72,5 @@ class Run:
         return Predictor(open_run(self.folder, self.outside), device=device)
 
     def _repr_html_(self) -> str:
-        """Scores and history, for a notebook."""
         scores = score_table(self.scores, f"{self.folder}: {self.where}")
         return scores + baseline_table(self.baselines, self.beside) + history_table(self.history)

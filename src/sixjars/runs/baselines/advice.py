@@ -6,7 +6,7 @@ RECIPE`. The page has the same order. What the log of a run speaks against is le
 asks for more updates, they come first.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, final
 
@@ -39,7 +39,7 @@ class Advice:
     """One thing to try."""
 
     says: str
-    changes: Callable[[Values], Iterator[str]]
+    changes: Callable[[Values], Iterable[str]]
     """The `KEY=VALUE` that a recipe lacks; none where it does this already, or cannot."""
 
     def for_recipe(self, recipe: Recipe) -> str:
@@ -110,10 +110,6 @@ def _plain_loss(values: Values) -> Iterator[str]:
         yield "loss.class_weights=null"
 
 
-def _updates(_: Values) -> Iterator[str]:
-    yield "smaller batches, more learning.steps, more learning.patience"
-
-
 def _smaller(values: Values) -> Iterator[str]:
     """Half the size of each layer, with the sizes that must go with it."""
     if _copies_bag(values):
@@ -137,10 +133,6 @@ def _smaller(values: Values) -> Iterator[str]:
             yield f"model.decoder.embedding.size={size}"
 
 
-def _more_data(_: Values) -> Iterator[str]:
-    yield "more rows to train on, or --from a run on similar ones"
-
-
 def _pairs_of_words(values: Values) -> Iterator[str]:
     # The encoder reads one text, and not yet its pairs of words.
     if "data.source.tokens" in values and "model.encoder.ngrams.size" not in values:
@@ -161,17 +153,20 @@ def _backbone(values: Values) -> Iterator[str]:
             yield f"{key.removesuffix('.name')}=efficientnet_lite0"
 
 
-def _attention(values: Values) -> Iterator[str]:
+def _attends(values: Values) -> bool | None:
+    """Whether the bridge is one with attention; None of one that is not ours."""
     bridge = BRIDGES.get(str(values.get("model.bridge.kind")))
-    if bridge is not None and not bridge.has_attention:
+    return None if bridge is None else bridge.has_attention
+
+
+def _attention(values: Values) -> Iterator[str]:
+    if _attends(values) is False:
         yield "'model.bridge={kind: attention}'"
 
 
 def _copying(values: Values) -> Iterator[str]:
-    bridge = BRIDGES.get(str(values.get("model.bridge.kind")))
     in_words = values.get("data.source.tokens") == values.get("data.target.tokens") == "words"
-    attends = bridge is not None and bridge.has_attention
-    can_copy = attends and in_words and not values.get("loss.smoothing")
+    can_copy = _attends(values) and in_words and not values.get("loss.smoothing")
     if can_copy and values.get("model.decoder.copying") is False:
         yield "model.decoder.copying=true"
 
@@ -183,9 +178,13 @@ VECTORS: Final = Advice(
     "pretrained word vectors, if the texts are English, or a file of them", _vectors
 )
 PLAIN_LOSS: Final = Advice("no label smoothing and no class weights", _plain_loss)
-UPDATES: Final = Advice("more updates", _updates)
+UPDATES: Final = Advice(
+    "more updates", lambda _: ["smaller batches, more learning.steps, more learning.patience"]
+)
 SMALLER: Final = Advice("a smaller model", _smaller)
-MORE_DATA: Final = Advice("more data", _more_data)
+MORE_DATA: Final = Advice(
+    "more data", lambda _: ["more rows to train on, or --from a run on similar ones"]
+)
 PAIRS_OF_WORDS: Final = Advice("an encoder of words and pairs of words", _pairs_of_words)
 WORDS_OF_BOTH: Final = Advice("comparing the words of both texts", _words_of_both)
 BACKBONE: Final = Advice("a pretrained backbone", _backbone)

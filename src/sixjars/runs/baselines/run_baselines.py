@@ -194,7 +194,6 @@ def _in_words(verdict: Verdict, score: Score, *, same: bool) -> str:
 
 
 def _opposite(score: Score, verdict: Verdict, best: Baseline) -> str:
-    """A sentence about another metric, which says something else."""
     value = best.value(score.name) or 0.0
     scores = f"{rounded(score.value, like=value)} against {rounded(value)}"
     return f" By {score.name} it is {verdict}: {scores}."

@@ -28,7 +28,6 @@ def token_vectors(
 
 
 def _fitting(values: Vectors, field: Any, size: int, where: str) -> Vectors:
-    """Vectors of the embedding's size."""
     width = values.shape[1]
     if size == width:
         return values
@@ -43,7 +42,6 @@ def _fitting(values: Vectors, field: Any, size: int, where: str) -> Vectors:
 
 
 def _synthetic(recipe: Recipe, field: Any, size: int) -> tuple[list[int], Vectors]:
-    """The vectors of the words of a synthetic corpus."""
     known = dict(vectors(recipe.task, size=size))
     words = {word: ids for word, ids in field.tokenizer.by_word().items() if word in known}
     if not words:

@@ -99,7 +99,6 @@ def _of_parallel(
 
 
 def _with_columns(recipe: Recipe, columns: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of each field, read from other columns."""
     fields = recipe.data.fields
     return {name: fields[name].model_copy(update={"column": columns[name]}) for name in fields}
 

@@ -130,7 +130,6 @@ def raw_examples(recipe: Recipe, fields: Fields) -> dict[str, Examples]:
 
 
 def _draw_sample(recipe: Recipe, fields: Fields, examples: dict[str, Examples]) -> None:
-    """Draw the files that a synthetic corpus names."""
     for name, field in fields.inputs.items():
         if not field.is_media:
             continue

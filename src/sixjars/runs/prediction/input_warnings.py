@@ -1,9 +1,8 @@
 """Warnings about the inputs of predictions: cut, with unknown tokens, or left out for a reason."""
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Final, final
 
 if TYPE_CHECKING:
@@ -74,18 +73,6 @@ class Skipped:
         """The inputs of both."""
         return Skipped(_merged([*self.reasons.items(), *other.reasons.items()]))
 
-    def to_json(self) -> str:
-        """The reasons as text, for another process."""
-        return json.dumps({key: asdict(reason) for key, reason in self.reasons.items()})
-
-    @classmethod
-    def from_json(cls, text: str) -> "Skipped":
-        """Read what `to_json` gave."""
-        reasons = {}
-        for key, values in json.loads(text).items():
-            reasons[key] = SkipReason(values["sentence"], values["count"], tuple(values["places"]))
-        return cls(reasons)
-
     def in_words(self, inputs: int, empty: str = "", *, what: str = "inputs") -> str:
         """How many inputs were skipped, and why; `empty` are the answers left empty, if any."""
         ordered = sorted(self.reasons.values(), key=lambda reason: -reason.count)
@@ -120,6 +107,43 @@ def _reason(prediction: "Prediction", file: str) -> tuple[str, SkipReason]:
     where = ", ".join(part for part in (file, place) if part) or "an input"
     key = re.sub(r"'[^']*'|\"[^\"]*\"|\d+", "…", key)
     return key, SkipReason(sentence.removesuffix("."), 1, (where,))
+
+
+@final
+@dataclass(frozen=True)
+class InputCounts:
+    """The counts of some inputs: of all, of those skipped or cut, and of their tokens."""
+
+    rows: int = 0
+    skipped: Skipped = field(default_factory=Skipped)
+    """Inputs that could not be used."""
+    cut: int = 0
+    """Inputs that are longer than the run reads."""
+    tokens: int = 0
+    unknown: int = 0
+    """Tokens of the inputs that the run does not know."""
+
+    def __add__(self, other: "InputCounts") -> "InputCounts":
+        """The counts of both."""
+        return InputCounts(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+
+    @classmethod
+    def of(cls, predictions: "Sequence[Sequence[Prediction]]", file: str = "") -> "InputCounts":
+        """The counts of the inputs, in a file, that have these predictions."""
+        best = [outputs[0] for outputs in predictions]
+        cut = sum(prediction.truncated for prediction in best)
+        tokens = sum(prediction.tokens_read for prediction in best)
+        unknown = sum(prediction.unknown_tokens for prediction in best)
+        return cls(len(best), Skipped.of(predictions, file), cut, tokens, unknown)
+
+    @property
+    def unknown_share(self) -> float:
+        """The share of unknown tokens."""
+        return self.unknown / max(self.tokens, 1)
+
+    def are_failure(self, *, strict: bool) -> bool:
+        """Whether no input could be used, or if `strict`, not all: a command then exits with 1."""
+        return self.skipped.count > 0 and (strict or self.skipped.count == self.rows)
 
 
 def cut_in_words(what: str = "the input") -> str:

@@ -4,6 +4,7 @@ import json
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, final
 
@@ -30,29 +31,27 @@ class PredictionOutput(ABC):
 
 
 @final
+@dataclass
 class PredictionLines(PredictionOutput):
     """A line for each output; an input with an error has empty lines, or in JSON its error."""
 
-    def __init__(
-        self, predictor: "Predictor", file: Path | None, *, nbest: int, as_json: bool
-    ) -> None:
-        self.predictor = predictor
-        self.file = file
-        self.nbest = nbest
-        self.as_json = as_json
-        self.stream: IO[str] | None = None if file else sys.stdout
+    predictor: "Predictor"
+    file: Path | None
+    nbest: int
+    as_json: bool
+    stream: IO[str] | None = None
 
     def take(self, items: "Sequence[Item]", predictions: "Sequence[Sequence[Prediction]]") -> None:
         """Write one portion at once."""
-        if self.stream is None:
-            assert self.file is not None
+        if self.stream is None and self.file is not None:
             self.stream = self.file.open("w", encoding="utf-8", errors="backslashreplace")
+        stream = self.stream or sys.stdout
         lines = []
         for outputs in predictions:
             is_empty = outputs[0].error is not None and not self.as_json
             lines += [self._line(output) for output in outputs] * (self.nbest if is_empty else 1)
-        self.stream.write("".join(f"{line}\n" for line in lines))
-        self.stream.flush()
+        stream.write("".join(f"{line}\n" for line in lines))
+        stream.flush()
 
     def _line(self, prediction: "Prediction") -> str:
         """The text; for a file its name before it; for a label its probability behind it."""
@@ -67,7 +66,7 @@ class PredictionLines(PredictionOutput):
 
     def close(self) -> None:
         """Close a file; stdout stays open."""
-        if self.file is not None and self.stream is not None:
+        if self.stream is not None:
             self.stream.close()
 
 
@@ -80,25 +79,20 @@ def output_column(predictor: "Predictor") -> str:
 
 
 @final
+@dataclass
 class PredictionTable(PredictionOutput):
     """The rows that were read, with a column for each output, and for labels their probability."""
 
-    def __init__(
-        self,
-        predictor: "Predictor",
-        source: "TableFile",
-        file: Path,
-        *,
-        nbest: int,
-        note: Callable[[str], object] = str,
-    ) -> None:
-        self.note = note
-        self.source = source
-        self.file = file
-        self.nbest = nbest
-        self.label = not predictor.network.decoder.searches
-        self.name = output_column(predictor)
-        self.writer: RowWriter | None = None
+    predictor: "Predictor"
+    source: "TableFile"
+    file: Path
+    nbest: int
+    note: Callable[[str], object]
+    writer: "RowWriter | None" = None
+
+    def __post_init__(self) -> None:
+        source, file = self.source, self.file
+        self.label = not self.predictor.network.decoder.searches
         ending, source_ending = source.output_ending, ending_of(source.path)
         if ending_of(file) != ending:
             why = f"as {source.path} does, for it"
@@ -121,9 +115,10 @@ class PredictionTable(PredictionOutput):
 
         Answers are texts, probabilities are numbers.
         """
+        name = output_column(self.predictor)
         names: dict[str, type] = {}
         for rank in ["", *(f"_{rank}" for rank in range(2, self.nbest + 1))]:
-            names[f"{self.name}{rank}"] = str
+            names[f"{name}{rank}"] = str
             if self.label:
                 names[f"probability{rank}"] = float
         taken = [name for name in names if name in self.source.names]
@@ -147,3 +142,18 @@ class PredictionTable(PredictionOutput):
         """Write what ends such a file, and close it."""
         if self.writer is not None:
             self.writer.close()
+
+
+def output_of(
+    predictor: "Predictor",
+    table: "TableFile | None",
+    file: Path | None,
+    *,
+    nbest: int,
+    as_json: bool,
+    note: Callable[[str], object],
+) -> PredictionOutput:
+    """Rows with columns, of a file that has some and unless that is to be text; else lines."""
+    if table is None or file is None or as_json or file.suffix.lower() == ".txt":
+        return PredictionLines(predictor, file, nbest=nbest, as_json=as_json)
+    return PredictionTable(predictor, table, file, nbest=nbest, note=note)

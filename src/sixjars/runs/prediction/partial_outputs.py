@@ -5,7 +5,7 @@ Dims: R rows of a search, S source positions.
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import final
 
 import numpy as np
@@ -19,7 +19,14 @@ from sixjars.flow.searching import Hypothesis
 from sixjars.recipe.sections import SearchSettings
 from sixjars.runs.prediction.prediction import Prediction, PredictionBuilder
 from sixjars.runs.prediction.predictor import Predictor
-from sixjars.runs.prediction.requests import Check, EncodedRequests, Input, Request, SearchResult
+from sixjars.runs.prediction.requests import (
+    Check,
+    EncodedRequests,
+    Input,
+    Request,
+    SearchResult,
+    encoded_usable,
+)
 from sixjars_runtime.errors import memory_is_short
 from sixjars_runtime.special_tokens import STOP
 
@@ -65,15 +72,12 @@ def stepwise(
     steps.
     """
     requests = [predictor.prepare(value, search=search) for value in inputs]
-    wrong = {at: request.error for at, request in enumerate(requests) if request.error}
-    good = [at for at in range(len(requests)) if at not in wrong]
-    encoded, bad = predictor.encode([requests[at] for at in good], check) if good else (None, {})
-    wrong |= {good[at]: sentence for at, sentence in bad.items()}
+    encoded, good, wrong = encoded_usable(predictor.encode, requests, check)
     for at, sentence in wrong.items():
         with _alone(tells[at]):
             tells[at](Prediction("", inputs=requests[at].texts, error=sentence))
     if encoded is not None:
-        _write(predictor, encoded, search, [tells[at] for at in good if at not in wrong], after)
+        _write(predictor, encoded, search, [tells[at] for at in good], after)
 
 
 @contextmanager
@@ -94,23 +98,16 @@ def _write(
     tells: Sequence[Tell],
     after: Check | None,
 ) -> None:
-    """The outputs for one encoded batch."""
     network = predictor.network
     [(batch, source)] = encoded_batches(network, encoded.dataset.batches(), examples=len(tells))
     builder = PredictionBuilder(
         encoded.dataset, network.encoder.positions_of(), search, details=True
     )
     rows, lengths = batch.numbers.tolist(), source.mask.sum(1).tolist()
-    outputs = [
-        _Output(
-            builder,
-            encoded.requests[row],
-            row,
-            SearchResult([], length, source.layout),
-            tells[row],
-        )
-        for row, length in zip(rows, lengths, strict=True)
-    ]
+    outputs = []
+    for row, length in zip(rows, lengths, strict=True):
+        result = SearchResult([], length, source.layout)
+        outputs.append(_Output(builder, encoded.requests[row], row, result, tells[row]))
 
     def take(column: SearchStep, places: Tensor) -> Tensor:
         assert column.gained is not None
@@ -132,27 +129,21 @@ def _write(
 
 
 @final
+@dataclass
 class _Output:
     """The output so far; a step costs as much as its text, not as all that is known of it."""
 
-    def __init__(
-        self,
-        builder: PredictionBuilder,
-        request: Request,
-        row: int,
-        result: SearchResult,
-        tell: Tell,
-    ) -> None:
-        self.builder = builder
-        self.request = request
-        self.row = row
-        self.result = result
-        self.tell = tell
-        self.tokens: list[int] = []
-        self.ids: list[int] = []
-        self.weights: list[tuple[float, ...]] = []
-        self.steps, self.total = 0, np.float32(0.0)
-        self.ended = False
+    builder: PredictionBuilder
+    request: Request
+    row: int
+    result: SearchResult
+    tell: Tell
+    tokens: list[int] = field(default_factory=list)
+    ids: list[int] = field(default_factory=list)
+    weights: list[tuple[float, ...]] = field(default_factory=list)
+    steps: int = 0
+    total: np.float32 = field(default_factory=np.float32)
+    ended: bool = False
 
     def take(self, token: int, gained: float, weights: Sequence[float]) -> None:
         """Add one step; some may follow the last, and are ignored."""

@@ -165,7 +165,6 @@ class PredictionBuilder:
         hypothesis: Hypothesis,
         length: int,
     ) -> dict[str, Any]:
-        """The tokens of an output, and what each was made of."""
         output = self.dataset.fields.output
         pieces = joined(output.decode, ids, words)
         copied: list[int | None] = []

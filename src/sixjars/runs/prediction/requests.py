@@ -1,7 +1,7 @@
 """Requests to a predictor: checked inputs, the search settings of a call, and what search found."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -66,6 +66,19 @@ class EncodedRequests:
 
 Encoding = tuple[EncodedRequests | None, dict[int, str]]
 """The usable requests, encoded; and a sentence for each other one, by its row."""
+
+
+def encoded_usable(
+    encode: Callable[[Sequence[Request], Check | None], Encoding],
+    requests: Sequence[Request],
+    check: Check | None = None,
+) -> tuple[EncodedRequests | None, list[int], dict[int, str]]:
+    """The usable requests, encoded; their rows; and a sentence for each other row."""
+    wrong = {at: request.error for at, request in enumerate(requests) if request.error}
+    good = [at for at in range(len(requests)) if at not in wrong]
+    encoded, bad = encode([requests[at] for at in good], check) if good else (None, {})
+    wrong |= {good[at]: sentence for at, sentence in bad.items()}
+    return encoded, [at for at in good if at not in wrong], wrong
 
 
 @final

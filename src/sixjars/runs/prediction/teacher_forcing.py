@@ -4,7 +4,7 @@ Dims: B batch, T target positions, S source positions.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, final
 
@@ -14,7 +14,6 @@ from sixjars.data.dataset import Dataset
 from sixjars.evaluation.posterior import posterior_of
 from sixjars.evaluation.score import encoded_batches
 from sixjars.flow.searching import Hypothesis
-from sixjars.flow.values import Layout
 from sixjars.learning.engine import Device, device_named
 from sixjars.loss import truth_loss
 from sixjars.model.build import Network
@@ -25,7 +24,13 @@ from sixjars.runs.data.scored_files import file_dataset
 from sixjars.runs.folder.run_folder import open_run
 from sixjars.runs.prediction.prediction import Prediction
 from sixjars.runs.prediction.predictor import Predictor
-from sixjars.runs.prediction.requests import EncodedRequests, Input, Request, SearchResult
+from sixjars.runs.prediction.requests import (
+    EncodedRequests,
+    Input,
+    Request,
+    SearchResult,
+    encoded_usable,
+)
 from sixjars_runtime.errors import SixJarsError, hint, shown, unknown
 from sixjars_runtime.special_tokens import SPECIAL, STOP, UNK
 
@@ -33,31 +38,16 @@ MOST_LABELS = 50
 """Labels that a message lists."""
 
 
-@final
-@dataclass(frozen=True)
-class TeacherForcedOutput:
-    """One output under teacher forcing."""
-
-    ids: tuple[int, ...]
-    """The ids of the output, without `<stop>`; empty for an unknown label."""
-    finished: bool
-    """Whether the output ends in `<stop>`."""
-    log_probabilities: tuple[float, ...]
-    """The log probability of each token, given those before it; that of `<stop>` too."""
-    weights: tuple[tuple[float, ...], ...]
-    """A row for each token; empty without attention."""
-    length: int
-    """Positions of the source."""
-    layout: Layout
-
-
 def teacher_forced(
     network: Network, dataset: Dataset, *, examples: int, posterior: bool = False
-) -> Iterator[tuple[int, TeacherForcedOutput]]:
-    """Teacher forcing of each row of a dataset, by batches and so not in the order of the rows.
+) -> Iterator[tuple[int, SearchResult, tuple[float, ...]]]:
+    """Teacher forcing of a dataset: each row, by batches and so not in the order of the rows.
 
-    With `posterior`, weights are those after each token was seen (`evaluation.posterior`).
+    With it comes its output as search would have found it, without tokens for an unknown label, and
+    the log probability of each token, given those before it; that of `<stop>` too. With
+    `posterior`, weights are those after each token was seen (`evaluation.posterior`).
     """
+    searches = network.decoder.searches
     for batch, encoded in encoded_batches(network, dataset.batches(), examples=examples):
         with torch.inference_mode():
             output = network.decoder.teach(encoded, batch.target)
@@ -69,18 +59,16 @@ def teacher_forced(
         targets = batch.target.values.tolist()
         for at, row in enumerate(batch.numbers.tolist()):
             count, length = counts[at], lengths[at]
-            ends = network.decoder.searches and count > 0 and targets[at][count - 1] == STOP
-            yield (
-                row,
-                TeacherForcedOutput(
-                    ids=tuple(targets[at][: count - ends]),
-                    finished=ends or not network.decoder.searches,
-                    log_probabilities=tuple(-loss for loss in losses[at][:count]),
-                    weights=tuple(tuple(step[:length]) for step in weights[at][:count]),
-                    length=length,
-                    layout=encoded.layout,
-                ),
+            ends = searches and count > 0 and targets[at][count - 1] == STOP
+            each = tuple(-loss for loss in losses[at][:count])
+            hypothesis = Hypothesis(
+                tuple(targets[at][: count - ends]),
+                score=sum(each),
+                log_probability=sum(each),
+                weights=tuple(tuple(step[:length]) for step in weights[at][:count]),
+                finished=ends or not searches,
             )
+            yield row, SearchResult([hypothesis], length, encoded.layout), each
 
 
 def forced_predictions(
@@ -99,14 +87,10 @@ def forced_predictions(
         with_output(predictor, value, output, number)
         for number, (value, output) in enumerate(zip(inputs, outputs, strict=True), start=first)
     ]
-    wrong = {at: request.error for at, request in enumerate(requests) if request.error}
-    good = [at for at in range(len(requests)) if at not in wrong]
-    encoded, bad = predictor.encode([requests[at] for at in good]) if good else (None, {})
-    wrong |= {good[at]: sentence for at, sentence in bad.items()}
+    encoded, good, wrong = encoded_usable(predictor.encode, requests)
     predictions = {at: _failed(predictor, requests[at], wrong[at]) for at in wrong}
     if encoded is not None:
-        rows = [row for at, row in enumerate(good) if at not in bad]
-        predictions |= zip(rows, _predictions(predictor, encoded, posterior=posterior), strict=True)
+        predictions |= zip(good, _predictions(predictor, encoded, posterior=posterior), strict=True)
     return [predictions[at] for at in range(len(requests))]
 
 
@@ -132,12 +116,12 @@ def _failed(predictor: Predictor, request: Request, sentence: str | None) -> Pre
 def _predictions(
     predictor: Predictor, encoded: EncodedRequests, *, posterior: bool
 ) -> Iterator[Prediction]:
-    """The predictions of encoded requests, in their order."""
     examples, name = predictor.recipe.evaluation.batch_examples, predictor.fields.output.name
-    rows = dict(
-        teacher_forced(predictor.network, encoded.dataset, examples=examples, posterior=posterior)
+    forced = teacher_forced(
+        predictor.network, encoded.dataset, examples=examples, posterior=posterior
     )
-    results = [_search_result(rows[row]) for row in range(len(encoded.requests))]
+    by_row = {row: result for row, result, _ in forced}
+    results = [by_row[row] for row in range(len(encoded.requests))]
     finished = predictor.finish(encoded, results, SearchSettings())
     for at, (request, [best]) in enumerate(zip(encoded.requests, finished, strict=True)):
         if results[at].hypotheses[0].tokens:
@@ -170,13 +154,6 @@ def _unknown(predictor: Predictor, output: str) -> str:
     return f"the {name} {shown(output)} is unknown.{similar} The run knows {len(known):,}."
 
 
-def _search_result(row: TeacherForcedOutput) -> SearchResult:
-    """A hypothesis as search would have found it."""
-    total = sum(row.log_probabilities)
-    hypothesis = Hypothesis(row.ids, total, total, row.weights, row.finished)
-    return SearchResult([hypothesis], row.length, row.layout)
-
-
 @final
 @dataclass(frozen=True)
 class ScoredOutput:
@@ -195,15 +172,9 @@ class ScoredOutput:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, for `--json`."""
-        inputs = next(iter(self.inputs.values()), "") if len(self.inputs) < 2 else self.inputs
-        return {
-            "input": inputs,
-            "output": self.output,
-            "log_probability": self.log_probability,
-            "tokens": list(self.tokens),
-            "token_log_probabilities": list(self.token_log_probabilities),
-            "line": self.line,
-        }
+        values = asdict(self)
+        inputs = values.pop("inputs")
+        return {"input": next(iter(inputs.values()), "") if len(inputs) < 2 else inputs} | values
 
 
 def score_outputs(
@@ -236,10 +207,10 @@ def _scored(
     network: Network, dataset: Dataset, *, examples: int
 ) -> Iterator[tuple[int, ScoredOutput]]:
     output, texts = dataset.fields.output, dataset.table.texts(dataset.fields.output.name)
-    for row, forced_row in teacher_forced(network, dataset, examples=examples):
-        each = forced_row.log_probabilities
+    for row, result, each in teacher_forced(network, dataset, examples=examples):
+        [forced] = result.hypotheses
         total = sum(each) if each else float("-inf")
-        stop = ["<stop>"] if forced_row.finished and network.decoder.searches else []
-        tokens = (*output.tokens(forced_row.ids, dataset.source_words(row)), *stop)
+        stop = ["<stop>"] if forced.finished and network.decoder.searches else []
+        tokens = (*output.tokens(forced.tokens, dataset.source_words(row)), *stop)
         line = dataset.table.line(row)
         yield row, ScoredOutput(dataset.raw(row), texts[row], total, tokens, each, line)

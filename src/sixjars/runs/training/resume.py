@@ -76,9 +76,20 @@ def extension_of(run: RunFolder) -> Extension:
     """The changes of a run that goes on; one that was begun with another recipe is refused."""
     kept = resume_run(run.folder, run.recipe, run.outside, may_change=MAY_CHANGE)
     _check_state(run)
-    was, now = (flat(each.recipe.model_dump(mode="json")) for each in (kept, run))
-    changes = {key: (value, now.get(key)) for key, value in was.items() if now.get(key) != value}
+    changes = _changes(kept.recipe, run.recipe)
     return Extension(bool(changes) or noted(run.folder, "extended") is not None, changes)
+
+
+def _changes(
+    kept: Recipe, now: Recipe, may_change: Sequence[str] = ()
+) -> dict[str, tuple[Any, Any]]:
+    """The old and the new value of each key of the old recipe that differs, but must not."""
+    before, after = (flat(recipe.model_dump(mode="json")) for recipe in (kept, now))
+    changes = {key: (was, after.get(key)) for key, was in before.items() if after.get(key) != was}
+    for part in may_change:
+        for key in [key for key in changes if key == part or key.startswith(f"{part}.")]:
+            del changes[key]
+    return changes
 
 
 def _check_state(run: RunFolder) -> None:
@@ -108,25 +119,16 @@ def resume_run(
     if not has_run(folder):
         raise RunError(f"there is no run in {folder} to resume. Leave out --resume to begin one.")
     run = open_run(folder, outside)
-    before, now = (
-        {key: value for key, value in flat(each).items() if not _is_under(key, may_change)}
-        for each in (run.recipe.model_dump(mode="json"), recipe.model_dump(mode="json"))
-    )
-    changed = []
-    for key, was in before.items():
-        if now.get(key) != was:
-            changed.append(f"{key} was {was!r} and is {now.get(key)!r}")
-    changed = changed or [f"{key} is new" for key in now if key not in before]
+    changes = _changes(run.recipe, recipe, may_change)
+    changed = [f"{key} was {was!r} and is {now!r}" for key, (was, now) in changes.items()]
+    if not changed:
+        changed = [f"{key} is new" for key in _changes(recipe, run.recipe, may_change)]
     if changed:
         raise RunError(
             f"{folder} was begun with another recipe: {'; '.join(changed[:3])}. "
             f"Resume with the same one; {kept_recipe(folder)}."
         )
     return run
-
-
-def _is_under(key: str, sections: Sequence[str]) -> bool:
-    return any(key == section or key.startswith(f"{section}.") for section in sections)
 
 
 def kept_recipe(folder: Path) -> str:
