@@ -28,7 +28,7 @@ SHAPES = [(5, 7), (1, 1), (0, 4), (2, 3, 33), (2, 0, 5), (1, 4, 130)]
 
 @pytest.fixture
 def kernels() -> KernelLibrary:
-    return backend_checks.compiled().library
+    return backend_checks.compiled().kernels
 
 
 def near(found: Tensor, expected: Tensor) -> None:

@@ -61,7 +61,7 @@ def test_states_of_other_rows(backend: CompiledBackend) -> None:
     """They are broadcast by torch."""
     given, hidden = torch.randn(1, 18), torch.randn(3, 6)
     recurrent = torch.randn(3, 18)
-    assert compiled.step("gru", given, recurrent, (hidden, None), backend.library) is None
+    assert compiled.step("gru", given, recurrent, (hidden, None), backend.kernels) is None
     cells = Recurrent(cell="gru", input_size=4, size=6, backend=backend)
     assert cells.advance(given, [(hidden, None)])[0][0].shape == (3, 6)
 

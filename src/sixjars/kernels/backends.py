@@ -1,6 +1,7 @@
 """The backends with hand-written backward passes: torch operations, C kernels, Triton kernels.
 
-Dims: B batch, R rows open in search, T steps, S source positions, V vocabulary, N tokens.
+Dims: B batch, R rows open in search, T steps, S source positions, H state features, G gate
+      features (H times 1, 3 or 4), V vocabulary, N tokens.
 
 Each computes what `model.reference` does, up to rounding. All share the loop over steps
 (`unrolled`), the loss in chunks (`output_loss`) and packed matrices (`products`); they differ in
@@ -191,32 +192,32 @@ class CompiledBackend(HandWritten):
 
     def __init__(self, library: KernelLibrary, *, note: str = "") -> None:
         super().__init__(note=note)
-        self.library = library
+        self.kernels = library
 
     def cell_for(self, name: str, like: Tensor) -> Cell:
         """A kernel, where the cell has one for such tensors."""
         has_kernel = name in COMPILED and compiled.fits(like)
-        return COMPILED[name](self.library) if has_kernel else CELLS[name]
+        return COMPILED[name](self.kernels) if has_kernel else CELLS[name]
 
     def attention_for(self, sources: AttentionSources, steps: int) -> BatchAttention:
         """A kernel for each step and its gradients."""
         if not compiled.fits(sources.keys):
             return AdditiveAttention(sources, steps)
-        return CompiledAdditive(sources, steps, self.library)
+        return CompiledAdditive(sources, steps, self.kernels)
 
     def loss_gradient(
         self, logits: Tensor, truth: Tensor, factor: Tensor, smoothing: float
     ) -> tuple[Tensor, Tensor, Tensor]:
         """By a kernel, which overwrites the logits."""
         if compiled.fits(logits) and compiled.fits_loss(logits, truth, factor):
-            return compiled.loss_gradient(logits, truth, factor, smoothing, self.library)
+            return compiled.loss_gradient(logits, truth, factor, smoothing, self.kernels)
         return loss_gradient(logits, truth, factor, smoothing)
 
     def cell(self, name: str, given: Tensor, recurrent: Tensor, before: LayerState) -> LayerState:
         """By a kernel in prediction."""
         after = None
         if compiled.predicts(given):
-            after = compiled.step(name, given, recurrent, before, self.library)
+            after = compiled.step(name, given, recurrent, before, self.kernels)
         return STEPS[name](given, recurrent, before) if after is None else after
 
     def step(self, name: str, stack: nn.RNNBase, inputs: Tensor, before: LayerState) -> LayerState:
@@ -233,13 +234,13 @@ class CompiledBackend(HandWritten):
         """By a kernel in prediction."""
         attended = None
         if compiled.predicts(query):
-            attended = compiled.attend(query, sources, powers, self.library)
+            attended = compiled.attend(query, sources, powers, self.kernels)
         return super().attend(query, sources, powers) if attended is None else attended
 
     def log_probabilities(self, logits: Tensor) -> Tensor:
         """By a kernel in prediction, which overwrites the logits."""
         if compiled.predicts(logits) and logits.is_contiguous() and logits.dim() == 2:
-            return compiled.log_softmax(logits, self.library)
+            return compiled.log_softmax(logits, self.kernels)
         return REFERENCE.log_probabilities(logits)
 
 

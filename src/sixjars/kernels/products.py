@@ -76,7 +76,7 @@ def summed_rows(values: Tensor) -> Tensor:
 
 
 @final
-class Linear(torch.autograd.Function):
+class OneDnnLinear(torch.autograd.Function):
     """x Wᵀ + b, forwards and back by `product`; use `linear`."""
 
     @staticmethod
@@ -101,7 +101,7 @@ def linear(inputs: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor
     learns = torch.is_grad_enabled() and computed_in(inputs) == torch.float32
     if torch.compiler.is_compiling() or not (learns and by_onednn(weight, FEWEST_ONCE)):
         return F.linear(inputs, weight, bias)
-    outputs: Tensor = Linear.apply(inputs.reshape(-1, weight.shape[1]), weight, bias)  # type: ignore[no-untyped-call]
+    outputs: Tensor = OneDnnLinear.apply(inputs.reshape(-1, weight.shape[1]), weight, bias)  # type: ignore[no-untyped-call]
     return outputs.view(*inputs.shape[:-1], len(weight))
 
 

@@ -1,6 +1,7 @@
 r"""Recurrences over all steps, with and without attention, with hand-written backward passes.
 
-Dims: K recurrences, B batch, S source positions, T steps, H state features, G gate features,
+Dims: K recurrences, B batch, S source positions, T steps, I input features, F input features of
+      a layer, H state features, G gate features, C context features,
       A attention features, D source features, L layers, Q = G + A, N batch times steps. Where …
       stands, K may.
 

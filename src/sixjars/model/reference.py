@@ -1,6 +1,7 @@
 """The reference: every operation as its equation is written, and torch's autograd behind it.
 
-Dims: B batch, R rows open in search, T steps, N batch times target positions, V vocabulary.
+Dims: B batch, R rows open in search, T steps, H state features, G gate features (H times 1, 3 or
+      4), N batch times target positions, V vocabulary.
 
 `learning.fast: false` trains by it, exported graphs are traced from it, and the contract of all
 backends is that they agree with it.
