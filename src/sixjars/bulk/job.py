@@ -19,7 +19,6 @@ from sixjars.bulk.sources import inputs_of, table_in
 from sixjars.data.tables import FORMATS
 from sixjars.data.tables.table_file import TableFile
 from sixjars.data.text.files import ending_of
-from sixjars.kernels.choose import compile_ahead
 from sixjars.kernels.products import Precision
 from sixjars.learning.engine import Device
 from sixjars.progress import number_of, tell
@@ -258,7 +257,6 @@ def _tell_empty(plan: BulkPlan) -> None:
 def predicted_here(job: BulkJob, predictor: Predictor) -> Iterator[tuple[InputCounts, list[str]]]:
     """Answer one part after the other, with all cores; yield each with its notes."""
     worker = Worker(job.order, predictor)
-    compile_ahead(predictor.device.type)
     with prediction_threads(predictor) as threads:
         for part in job.left:
             yield worker.predict(part, threads)

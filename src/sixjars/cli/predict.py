@@ -100,6 +100,11 @@ def predict(
     else:
         _check_files(bulk.file, output_file, pictures, as_json=as_json)
     place: Device = "cpu" if engine == "ray" else device
+    if bulk.is_asked and engine != "ray":
+        from sixjars.kernels.choose import compile_ahead
+        from sixjars.learning.engine import device_named
+
+        compile_ahead(device_named(place).type)
     predictor = load(run, device=place, precision=precision, allow=allow or [])
     settings, _ = search_settings(predictor, search, nbest, setting)
     if bulk.is_asked:
