@@ -108,8 +108,8 @@ def are_learned(links: "Column | LinkFiles | None") -> bool:
     return isinstance(links, LinkFiles) and links.train == LEARN
 
 
-Links = Annotated[Column | LinkFiles | None, BeforeValidator(_as_link_files)]
-"""The source of links: a column, or files of their own."""
+Links = Annotated[Column | LinkFiles, BeforeValidator(_as_link_files)] | None
+"""The source of links, if there is one: a column, or files of their own."""
 
 
 class SampleSettings(Settings):
