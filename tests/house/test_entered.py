@@ -1,7 +1,8 @@
-"""Whoever follows a training reads few files of the package: fewer than 46 are entered."""
+"""Whoever follows a training or a prediction reads few files of the package: see how many are entered."""
 
 import sys
 import threading
+from collections.abc import Callable
 from inspect import unwrap
 from pathlib import Path
 from types import FrameType
@@ -10,11 +11,16 @@ from typing import Any
 import pytest
 
 import sixjars
+import sixjars_runtime
 from sixjars import samples
 
 SOURCE = Path(sixjars.__file__).parent
-FEWER_THAN = 46
-KERNELS = {"model/compiling.py", "model/fast/compiled.py"}
+RUNTIME = Path(sixjars_runtime.__file__).parent
+FEWER_THAN = 45
+"""Files of the toolkit, for a training."""
+FEWER_TO_PREDICT = 35
+"""Files of the toolkit and of its runtime, for a run that is loaded and predicts one sentence."""
+KERNELS = {"sixjars/model/compiling.py", "sixjars/model/fast/compiled.py"}
 """What only stands in for torch operations is not counted, as the kernels for CUDA are not."""
 FEW = [
     *("data.sample.size=16", "data.sample.valid=4", "data.sample.test=4"),
@@ -22,8 +28,8 @@ FEW = [
 ]
 
 
-def entered(recipe: str, out: Path) -> set[str]:
-    """The files that have a function which a training calls; what is called at import does not count."""
+def entered(call: Callable[[], object], *folders: Path) -> set[str]:
+    """The files of these folders that have a function which is called; what is called at import does not count."""
     files = set()
 
     def note(frame: FrameType, event: str, _: Any) -> None:
@@ -33,16 +39,17 @@ def entered(recipe: str, out: Path) -> set[str]:
     threading.setprofile(note)
     sys.setprofile(note)
     try:
-        sixjars.train(recipe, FEW, out=out, device="cpu")
+        call()
     finally:
         sys.setprofile(None)
         threading.setprofile(None)
-    inside = {file for file in files if file.startswith(str(SOURCE))}
-    return {
-        name
-        for name in (Path(file).relative_to(SOURCE).as_posix() for file in inside)
-        if name not in KERNELS
+    names = {
+        Path(file).relative_to(folder.parent).as_posix()
+        for folder in folders
+        for file in files
+        if Path(file).is_relative_to(folder)
     }
+    return names - KERNELS
 
 
 @pytest.mark.parametrize(
@@ -67,5 +74,22 @@ def test_a_training_enters_few_files(
     sixjars.train(recipe, FEW, out=tmp_path / "first", device="cpu")
     monkeypatch.setenv("SIXJARS_CACHE", str(tmp_path / "another cache"))
     monkeypatch.setattr(samples, "generate", unwrap(samples.generate))
-    files = entered(recipe, tmp_path / "second")
+    out = tmp_path / "second"
+    files = entered(lambda: sixjars.train(recipe, FEW, out=out, device="cpu"), SOURCE)
     assert 30 < len(files) < FEWER_THAN, sorted(files)
+
+
+def test_a_prediction_enters_few_files(tmp_path: Path) -> None:
+    """The first prediction imports everything. No training is so short that its outputs are all `<stop>`."""
+    few = [*FEW, "evaluation.search.min_length=3"]
+    run = sixjars.train("translation/sample_attention", few, out=tmp_path / "run", device="cpu")
+    outputs = []
+
+    def predict() -> None:
+        outputs.append(sixjars.load(run.folder, device="cpu").predict("I am going home"))
+
+    predict()
+    files = entered(predict, SOURCE, RUNTIME)
+    assert 20 < len(files) < FEWER_TO_PREDICT, sorted(files)
+    assert outputs[0] == outputs[1]
+    assert outputs[0].text
