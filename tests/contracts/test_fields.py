@@ -205,8 +205,8 @@ def test_a_few_inputs_are_encoded_without_a_table(case: Case, field: Field) -> N
     assert list(batch.inputs) == list(other.inputs)
     pairs = [*zip(batch.inputs.values(), other.inputs.values(), strict=True)]
     for few, padded in [*pairs, (batch.target, other.target)]:
-        for one, another in zip(few.tensors(), padded.tensors(), strict=True):
-            assert torch.equal(one, another)
+        for tensor, expected in zip(few.tensors(), padded.tensors(), strict=True):
+            assert torch.equal(tensor, expected)
     for name, encoder in data.fields.encoders().items():
         if encoder.column in columns:
             texts = columns[encoder.column]

@@ -276,7 +276,8 @@ class TextTokenizer(Spelling):
         different = [*dict.fromkeys(chain.from_iterable(words))]
         ids_of = dict(zip(different, self._ids_of_words(different, open=open), strict=True))
         skipped = int(self._kind == "characters")  # the first word of a text follows no space
-        return [[number for word in row for number in ids_of[word]][skipped:] for row in words]
+        rows = (chain.from_iterable(map(ids_of.__getitem__, row)) for row in words)
+        return [[*islice(row, skipped, None)] for row in rows]
 
     def encode_flat(self, texts: Any, *, open: bool = False) -> Any:
         """The same for a `pyarrow` array of texts, which may be very many."""
@@ -341,7 +342,7 @@ class TextEncoding:
             return [row[: self.limit] for row in rows]
         split = [segments_of(text, self.segments) for text in texts]
         ids = iter(self.tokenizer.encode_many([*chain(*split)], open=self.copies))
-        rows = [[number for _ in parts for number in (*next(ids), STOP)] for parts in split]
+        rows = [[*chain.from_iterable((*next(ids), STOP) for _ in parts)] for parts in split]
         return [shortened(row, self.limit, self.segments, end=STOP) for row in rows]
 
     def flat(self, texts: Any) -> Any:
