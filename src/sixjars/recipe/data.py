@@ -98,18 +98,13 @@ class LinkFiles(Settings):
             yield f"needs true alignments, but data.alignment.{split} names no file{learn}."
 
 
-def _as_link_files(value: Any) -> Any:
-    """Take `learn` alone for the links of the training set."""
-    return {"train": LEARN} if value == LEARN else value
-
-
 def are_learned(links: "Column | LinkFiles | None") -> bool:
     """Whether the links of the training set are learned, and so not known to be true."""
     return isinstance(links, LinkFiles) and links.train == LEARN
 
 
-Links = Annotated[Column | LinkFiles, BeforeValidator(_as_link_files)] | None
-"""The source of links, if there is one: a column, or files of their own."""
+Links = Column | LinkFiles | None
+"""The source of links: a column, or files of their own."""
 
 
 class SampleSettings(Settings):
