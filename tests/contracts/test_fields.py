@@ -12,10 +12,12 @@ import numpy as np
 import pytest
 import torch
 
-from sixjars.data.dataset import Dataset, Fields
+from sixjars.data.dataset import Dataset, Fields, InputRows
 from sixjars.data.field import Field
 from sixjars.data.fields import FIELDS
 from sixjars.data.fields.points import PointsField, PointsSettings
+from sixjars.data.flat import as_array
+from sixjars.data.flat import rows_of as rows_of_flat
 from sixjars.data.storage.cache import Examples
 from sixjars.errors import DataError
 from sixjars.flow.values import Padded
@@ -188,6 +190,29 @@ def test_training_and_prediction_have_the_same_numbers(case: Case, field: Field)
         assert stored.values.dtype == now.values.dtype
         assert torch.equal(stored.values, now.values)
         assert contents(stored) == contents(now)
+
+
+def test_a_few_inputs_are_encoded_without_a_table(case: Case, field: Field) -> None:
+    """By the same encoders, to the same batch; each encoder has one result for lists and for columns."""
+    data = dataset(case, field)
+    names = [name for name in data.fields.all if data.table.has(name)]
+    columns = {name: data.table.texts(name) for name in names}
+    examined, faults = data.fields.examined(columns)
+    assert not faults
+    rows = InputRows(examined, data.fields.encoders())
+    batch = data.fields.encode(rows)
+    other = data.batches().collate(batch.numbers)
+    assert list(batch.inputs) == list(other.inputs)
+    pairs = [*zip(batch.inputs.values(), other.inputs.values(), strict=True)]
+    for few, padded in [*pairs, (batch.target, other.target)]:
+        for tensor, expected in zip(few.tensors(), padded.tensors(), strict=True):
+            assert torch.equal(tensor, expected)
+    for name, encoder in data.fields.encoders().items():
+        if encoder.column in columns:
+            texts = columns[encoder.column]
+            ids = encoder.encode(texts)
+            assert ids == rows_of_flat(encoder.flat(as_array(texts)))
+            assert ids == rows_of_flat(rows.ids(name)) == rows_of_flat(data.table.ids(name))
 
 
 def test_what_was_learned_is_kept(case: Case, raw: Field, field: Field) -> None:

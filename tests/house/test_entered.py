@@ -1,4 +1,4 @@
-"""Whoever follows a command reads few files: a training enters fewer than 46, `new` fewer than 20."""
+"""Whoever follows a training, a prediction or `new` reads few files: see how many are entered."""
 
 import sys
 import threading
@@ -14,10 +14,15 @@ import sixjars
 import sixjars_runtime
 from sixjars import samples
 
-SOURCE, RUNTIME = (Path(package.__file__ or "").parent for package in (sixjars, sixjars_runtime))
-FEWER_THAN = 46
+SOURCE = Path(sixjars.__file__).parent
+RUNTIME = Path(sixjars_runtime.__file__).parent
+FEWER_THAN = 45
+"""Files of the toolkit, for a training."""
+FEWER_TO_PREDICT = 35
+"""Files of the toolkit and of its runtime, for a run that is loaded and predicts one sentence."""
 FEWER_FOR_NEW = 20
-KERNELS = {"kernels/compiling.py", "kernels/compiled.py"}
+"""Files of both, from a table to a recipe."""
+KERNELS = {"sixjars/kernels/compiling.py", "sixjars/kernels/compiled.py"}
 """What only stands in for torch operations is not counted, as the kernels for CUDA are not."""
 FEW = [
     *("data.sample.size=16", "data.sample.valid=4", "data.sample.test=4"),
@@ -25,8 +30,8 @@ FEW = [
 ]
 
 
-def entered(work: Callable[[], object], *sources: Path) -> set[str]:
-    """The files of `sources` that have a function which some work calls; what is called at import does not count."""
+def entered(call: Callable[[], object], *folders: Path) -> set[str]:
+    """The files of these folders that have a function which is called; what is called at import does not count."""
     files = set()
 
     def note(frame: FrameType, event: str, _: Any) -> None:
@@ -36,17 +41,17 @@ def entered(work: Callable[[], object], *sources: Path) -> set[str]:
     threading.setprofile(note)
     sys.setprofile(note)
     try:
-        work()
+        call()
     finally:
         sys.setprofile(None)
         threading.setprofile(None)
-    inside = {
-        file.relative_to(source).as_posix()
-        for source in sources
+    names = {
+        Path(file).relative_to(folder.parent).as_posix()
+        for folder in folders
         for file in files
-        if file.is_relative_to(source)
+        if Path(file).is_relative_to(folder)
     }
-    return inside - KERNELS
+    return names - KERNELS
 
 
 @pytest.mark.parametrize(
@@ -71,10 +76,25 @@ def test_a_training_enters_few_files(
     sixjars.train(recipe, FEW, out=tmp_path / "first", device="cpu")
     monkeypatch.setenv("SIXJARS_CACHE", str(tmp_path / "another cache"))
     monkeypatch.setattr(samples, "generate", unwrap(samples.generate))
-    files = entered(
-        lambda: sixjars.train(recipe, FEW, out=tmp_path / "second", device="cpu"), SOURCE
-    )
+    out = tmp_path / "second"
+    files = entered(lambda: sixjars.train(recipe, FEW, out=out, device="cpu"), SOURCE)
     assert 30 < len(files) < FEWER_THAN, sorted(files)
+
+
+def test_a_prediction_enters_few_files(tmp_path: Path) -> None:
+    """The first prediction imports everything. No training is so short that its outputs are all `<stop>`."""
+    few = [*FEW, "evaluation.search.min_length=3"]
+    run = sixjars.train("translation/sample_attention", few, out=tmp_path / "run", device="cpu")
+    outputs = []
+
+    def predict() -> None:
+        outputs.append(sixjars.load(run.folder, device="cpu").predict("I am going home"))
+
+    predict()
+    files = entered(predict, SOURCE, RUNTIME)
+    assert 20 < len(files) < FEWER_TO_PREDICT, sorted(files)
+    assert outputs[0] == outputs[1]
+    assert outputs[0].text
 
 
 ROWS = {
@@ -95,4 +115,4 @@ def test_new_enters_few_files(task: str, tmp_path: Path) -> None:
         lambda: sixjars.new(tmp_path / "second.yaml", task=task, data=data), SOURCE, RUNTIME
     )
     assert 10 < len(files) < FEWER_FOR_NEW, sorted(files)
-    assert not {name for name in files if name.startswith(("runs/", "evaluation/"))}
+    assert not {name for name in files if name.startswith(("sixjars/runs/", "sixjars/evaluation/"))}

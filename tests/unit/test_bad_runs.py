@@ -185,6 +185,22 @@ def test_sizes_that_nothing_has(key: str, value: float, limit: str, call: Any, c
         assert said.startswith(f"{copy / 'recipe.yaml'}: {key}: should be {limit}, but is ")
 
 
+def test_what_was_checked_when_a_run_was_begun_is_not_checked_to_load_it(
+    call: Any, copy: Path, tmp_path: Path
+) -> None:
+    """Metrics, synthetic corpora and what sections need of each other; who uses them refuses them."""
+    before = call("predict", copy, "namaste").out
+    changed(copy, "evaluation.metrics=[bogus]")
+    assert call("predict", copy, "namaste").out == before
+    assert "'bogus'" in call("evaluate", copy).sentence
+    recipe, out = copy / "recipe.yaml", tmp_path / "other"
+    for command in (["train", recipe, "--out", out], ["train", recipe, "--out", copy, "--resume"]):
+        said = call(*command)
+        assert said.code == 2
+        assert "evaluation.metrics: metric 'bogus' is unknown." in said.err
+    assert not out.exists()
+
+
 PARTS = ("encoder", "bridge", "decoder", "decoder.embedding")
 
 

@@ -221,13 +221,14 @@ def test_every_input_is_tokenized_once(
     predictor: Predictor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[str] = []
-    real = TextTokenizer.encode_flat
+    real = TextTokenizer.encode_many
 
     def counted(self: TextTokenizer, texts: Any, *more: Any, **named: Any) -> Any:
-        seen.extend(texts.to_pylist())
+        seen.extend(texts)
         return real(self, texts, *more, **named)
 
-    monkeypatch.setattr(TextTokenizer, "encode_flat", counted)
+    monkeypatch.setattr(TextTokenizer, "encode_many", counted)
+    monkeypatch.setattr(TextTokenizer, "encode_flat", lambda *_: pytest.fail("by a table"))
     texts = list(dict.fromkeys(words(30)))
     predictor.predict(texts)
     assert sorted(seen) == sorted(texts)

@@ -50,11 +50,12 @@ TOKENIZERS["marked words"] = TextTokenizer.trained(
 @given(texts=st.lists(ODD, max_size=6))
 def test_ids_are_those_of_whole_texts(name: str, texts: list[str]) -> None:
     tokens = TOKENIZERS[name]
-    assert tokens.encode_many(texts) == [
-        found.ids for found in tokens._tokenizer.encode_batch(texts)
-    ]
+    whole = [found.ids for found in tokens._tokenizer.encode_batch(texts)]
+    assert whole == tokens.encode_many(texts) == rows_of(tokens.encode_flat(as_array(texts)))
     if tokens.can_copy:
-        for text, ids in zip(texts, tokens.encode_many(texts, open=True), strict=True):
+        open_rows = tokens.encode_many(texts, open=True)
+        assert open_rows == rows_of(tokens.encode_flat(as_array(texts), open=True))
+        for text, ids in zip(texts, open_rows, strict=True):
             assert len(ids) == len(tokens.split(text))
 
 
@@ -124,9 +125,9 @@ def test_texts_in_segments_are_cut_as_lists_are(segments: str, limit: int | None
     tokens = trained(TEXTS, tokens="words")
     texts = ["Hello, how\nare you?\nthe cat", "", "the old house. The cat", "\n\na"]
     whole = TextEncoding("source", tokens, None, segments, False).encode(texts)
-    for row, ids in zip(
-        whole, TextEncoding("source", tokens, limit, segments, False).encode(texts), strict=True
-    ):
+    encoding = TextEncoding("source", tokens, limit, segments, False)
+    assert encoding.encode(texts) == rows_of(encoding.flat(as_array(texts)))
+    for row, ids in zip(whole, encoding.encode(texts), strict=True):
         cut_row = (
             row
             if limit is None

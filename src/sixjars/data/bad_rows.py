@@ -1,12 +1,10 @@
 """Rows that a field cannot use, and what is said about them."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 import numpy
-import pyarrow
 
 from sixjars.data.storage.cache import LINE, Examples
 from sixjars_runtime.errors import DataError
@@ -17,15 +15,10 @@ LEAVE_FILES_OUT: Final = f"{_MEND} files out."
 LEAVE_ROWS_OUT: Final = f"{_MEND} rows out."
 
 
-@contextmanager
-def remedied() -> Iterator[None]:
-    """Say in errors about bad rows that these may be left out, unless there is other advice."""
-    try:
-        yield
-    except DataError as error:
-        if not error.skippable or "`data." in str(error):
-            raise
-        raise DataError(f"{error}{LEAVE_ROWS_OUT}") from None
+def remedied(error: DataError) -> DataError:
+    """An error; of a bad row it says that these may be left out, unless there is other advice."""
+    is_bad_row = error.skippable and "`data." not in str(error)
+    return DataError(f"{error}{LEAVE_ROWS_OUT}") if is_bad_row else error
 
 
 def without_bad(
@@ -46,6 +39,8 @@ def without_bad(
         raise DataError(
             f"{examples.where}: no row is left of {count}; all were bad: {faults[first]}"
         )
+    import pyarrow
+
     good = numpy.ones(count, dtype=bool)
     good[list(faults)] = False
     table = examples.table.filter(pyarrow.array(good))

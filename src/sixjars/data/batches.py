@@ -6,17 +6,19 @@ Dims: B batch, S positions, T target positions, N numbers of a position.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol, final
+from typing import TYPE_CHECKING, Any, Protocol, final
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from sixjars.data.alignment.guides import Guides
 from sixjars.data.flat import Flat
 from sixjars.data.packing import SegmentColumn
 from sixjars.flow.values import Batch, Padded
+
+if TYPE_CHECKING:
+    from sixjars.data.alignment.guides import Guides
 
 Rows = NDArray[np.int64]  # numbers of examples
 
@@ -202,7 +204,7 @@ class Batches:
         batch_examples: int | None = None,
         seed: int = 0,
         weights: NDArray[np.float64] | None = None,
-        links: Guides | None = None,
+        links: "Guides | None" = None,
         joint: BatchLink | None = None,
     ) -> None:
         self.inputs = dict(inputs)

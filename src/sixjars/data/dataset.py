@@ -4,17 +4,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
-from typing import Any, TypeVar, final
+from typing import TYPE_CHECKING, Any, TypeVar, final
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
-from sixjars.data.alignment.guides import Guides, guides_of
 from sixjars.data.annotations import TrueLinks, links_of
 from sixjars.data.batches import Batches, EmptyColumn, FieldValues
 from sixjars.data.copying import CopyLink
 from sixjars.data.field import Field, Positions
-from sixjars.data.flat import TextStream, portions, slices
+from sixjars.data.flat import Flat, TextStream, flattened, portions, slices
 from sixjars.data.storage.cache import (
     Examples,
     ExampleTable,
@@ -23,9 +23,13 @@ from sixjars.data.storage.cache import (
     cached,
     encoded,
 )
+from sixjars.flow.values import Batch
 from sixjars.progress import counted
 from sixjars_runtime.errors import DataError
 from sixjars_runtime.special_tokens import STOP, UNK
+
+if TYPE_CHECKING:
+    from sixjars.data.alignment.guides import Guides
 
 T = TypeVar("T")
 DRAWN = "drawn"
@@ -83,9 +87,84 @@ class Fields:
             encoders |= field.encoders()
         return encoders | ({} if self.link is None else self.link.encoders())
 
+    def examined(
+        self, columns: Mapping[str, Sequence[str]]
+    ) -> tuple[dict[str, Sequence[str]], dict[int, str]]:
+        """The columns of a few inputs with the facts of their files; or a fault of each bad row."""
+        beside: dict[str, Sequence[str]] = {**columns}
+        faults: dict[int, str] = {}
+        for name, field in self.inputs.items():
+            facts, wrong = field.examined(columns[name])
+            for row, value in enumerate(columns[name]):
+                if value in wrong:
+                    faults.setdefault(row, f"the {name}: {wrong[value]}")
+            if not faults:
+                for fact, of_value in facts.items():
+                    beside[fact] = [of_value[value] for value in columns[name]]
+        return beside, faults
+
+    def encode(self, rows: ExampleTable) -> Batch:
+        """All rows as one padded batch, those with the most positions first."""
+        count = len(rows)
+        columns = {name: field.column(rows) for name, field in self.inputs.items()}
+        columns = columns or {NOTHING: EmptyColumn(count)}
+        known = rows.has(self.output.name)
+        target: FieldValues = self.output.column(rows) if known else EmptyColumn(count)
+        lengths = sum((column.lengths for column in columns.values()), target.lengths)
+        order = np.argsort(-lengths, kind="stable")
+        inputs, outputs = {}, target.padded(order)
+        for name, column in columns.items():
+            inputs[name] = column.padded(order)
+        if self.link is not None:
+            joint = self.link.joint(rows)
+            joint.check(columns)
+            inputs, outputs = joint.join(order, inputs, outputs)
+        return Batch(inputs, outputs, torch.from_numpy(order), None)
+
     def facts(self) -> dict[str, dict[str, Any]]:
         """The facts of each field that a network needs."""
         return {name: field.facts() for name, field in self.all.items()}
+
+
+@final
+class InputRows:
+    """A few inputs as plain lists, which fields read as they read the tables of a training set.
+
+    >>> rows = InputRows({"source": ["one", "two"]}, {})
+    >>> len(rows), rows.texts("source", [1]), rows.line(1)
+    (2, ['two'], 2)
+    """
+
+    fingerprint = ""
+
+    def __init__(
+        self, columns: Mapping[str, Sequence[str]], encoders: Mapping[str, IdEncoder]
+    ) -> None:
+        self._columns = columns
+        self._ids: dict[str, Flat] = {}
+        for name, encoder in encoders.items():
+            if encoder.column in columns:
+                self._ids[name] = flattened(encoder.encode(columns[encoder.column]))
+
+    def __len__(self) -> int:
+        return len(next(iter(self._columns.values())))
+
+    def has(self, field: str) -> bool:
+        """Whether there is such a field of text."""
+        return field in self._columns
+
+    def texts(self, field: str, rows: Sequence[int] | None = None) -> list[str]:
+        """The texts of a field, of all rows or of some."""
+        column = self._columns[field]
+        return [*column] if rows is None else [column[row] for row in rows]
+
+    def ids(self, field: str) -> Flat:
+        """All ids of a field on end, and where each row begins and the last ends."""
+        return self._ids[field]
+
+    def line(self, row: int) -> int:
+        """The place of an input, counted from 1."""
+        return row + 1
 
 
 def _counted(ids: Sequence[NDArray[np.int32]]) -> tuple[int, int]:
@@ -252,8 +331,10 @@ class Dataset:
         return annotations
 
     @cached_property
-    def guides(self) -> Guides:
+    def guides(self) -> "Guides":
         """The links that attention is guided by, read once: those learned, or the sure ones."""
+        from sixjars.data.alignment.guides import guides_of
+
         return guides_of(self)
 
     def positions(self, row: int, count: int, of: str | None = None) -> Positions:

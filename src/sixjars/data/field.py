@@ -204,6 +204,13 @@ class Field(ABC):
                 faults[number] = str(error)
         return without_bad(examples, faults, skip=skip) if faults else examples
 
+    def examined(self, values: Sequence[str]) -> tuple[dict[str, dict[str, str]], dict[str, str]]:
+        """Columns of facts that are kept of values, each by value; and a fault for each bad one.
+
+        Only values that are names have some: facts of their files.
+        """
+        return {}, {}
+
     def settled(self, train: Examples) -> Self:
         """The field with what the admitted training set decides for other sets."""
         return self

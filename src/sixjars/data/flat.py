@@ -210,12 +210,19 @@ def as_array(texts: Sequence[str]) -> Any:
         buffers = [None, *map(pyarrow.py_buffer, content)]
         return pyarrow.Array.from_buffers(pyarrow.string(), len(plain), buffers)
     except UnicodeEncodeError:
-        for text in texts:
-            if has_half_character(text):
-                raise DataError(
-                    f"Text {shown(text)} holds half a character (a lone surrogate); remove it."
-                ) from None
+        check_whole(texts)
         raise
+
+
+def check_whole(texts: Sequence[str]) -> None:
+    """Refuse a text that holds half a character."""
+    try:
+        "".join(texts).encode()
+    except UnicodeEncodeError:
+        text = next(filter(has_half_character, texts))
+        raise DataError(
+            f"Text {shown(text)} holds half a character (a lone surrogate); remove it."
+        ) from None
 
 
 def words_of(texts: Any) -> Words:

@@ -45,24 +45,27 @@ def encoded_batches(
     The network is in evaluation mode meanwhile; threads may share one that is in it already.
     """
     was_training = network.training
+    if was_training:
+        network.eval()
+    try:
+        for chosen in batches.in_order(examples, rows):
+            yield encoded_batch(network, batches.collate(chosen))
+    finally:
+        if was_training:
+            network.train()
+
+
+def encoded_batch(network: Network, batch: Batch) -> tuple[Batch, Encoded]:
+    """Return a batch on the device of a network in evaluation mode, and its encoding."""
     encode: Callable[..., Encoded] = network.encode
     if network.device.type == "cuda":
         from sixjars.evaluation.encoding import captured
 
         encode = captured(network)
-    if was_training:
-        network.eval()
-    try:
-        for chosen in batches.in_order(examples, rows):
-            batch = batches.collate(chosen)
-            # the numbers of the rows stay on the CPU: reading them waits for no device
-            moved = replace(batch.to(network.device), numbers=batch.numbers)
-            with torch.inference_mode():
-                encoded = encode(moved.inputs)
-            yield moved, encoded
-    finally:
-        if was_training:
-            network.train()
+    # the numbers of the rows stay on the CPU: reading them waits for no device
+    moved = replace(batch.to(network.device), numbers=batch.numbers)
+    with torch.inference_mode():
+        return moved, encode(moved.inputs)
 
 
 def hypotheses_of(

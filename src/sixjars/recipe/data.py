@@ -102,11 +102,8 @@ def are_learned(links: "Column | LinkFiles | None") -> bool:
     return isinstance(links, LinkFiles) and links.train == LEARN
 
 
-Links = Annotated[
-    Column | LinkFiles | None,
-    BeforeValidator(lambda value: {"train": LEARN} if value == LEARN else value),
-]
-"""The source of links: a column, or files of their own; `learn` alone is for the training set."""
+Links = Column | LinkFiles | None
+"""The source of links: a column, or files of their own."""
 
 
 class SampleSettings(Settings):

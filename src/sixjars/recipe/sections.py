@@ -12,12 +12,14 @@ from pydantic import (
     SerializeAsAny,
     SerializerFunctionWrapHandler,
     StrictBool,
+    field_validator,
     model_serializer,
     model_validator,
 )
 
 from sixjars.flow.limits import AboveZero, Count, NotNegative, Number, Positive, Seed, Share, Size
 from sixjars.recipe.data import (
+    LEARN,
     Column,
     FieldSettings,
     FilePath,
@@ -98,6 +100,12 @@ class DataSettings(RecipeSection, TableSettings):
     """Keep only the rows whose column (by name, or by number in quotes) has this value."""
     on_bad_row: Literal["error", "skip"] = "error"
     """Whether a malformed or empty row is an error, or left out."""
+
+    @field_validator("alignment", mode="before")
+    @classmethod
+    def _learned(cls, links: Any) -> Any:
+        """Take `learn` alone for the links of the training set."""
+        return {"train": LEARN} if links == LEARN else links
 
     def misfits(self) -> Iterator[Misfit]:
         """Examples come from one place, each split has some, no two fields are one column."""

@@ -22,7 +22,6 @@ from sixjars.recipe.allowed_code import NOTHING, AllowedCode
 from sixjars.recipe.data import FieldSettings, LinkFiles
 from sixjars.recipe.files import RecipeLike, checked, overridden, values_from
 from sixjars.recipe.sections import PLAIN_SECTIONS, DataSettings, ModelSettings, Recipe
-from sixjars.samples import sample_folder, sample_named
 from sixjars.tasks import TASK_NAMED, TASKS, Task
 from sixjars_runtime.errors import DataError, RecipeError, hint, shown, unknown
 
@@ -49,7 +48,8 @@ def recipe_of(
 ) -> Recipe:
     """A recipe of plain values, every default filled in.
 
-    One that a run has `kept` may have metrics that do not fit, of older versions.
+    One that a run has `kept` was checked whole when it was begun, and has every default: its keys
+    are checked again, for a stranger may have changed them, but not what they need of each other.
     """
     task = TASK_NAMED.get(_word(values.get("task")))
     known = list(Recipe.model_fields)
@@ -68,19 +68,19 @@ def recipe_of(
     for name, schema in PLAIN_SECTIONS.items():
         sections[name], wrong = checked(schema, values.get(name, {}), name)
         faults += wrong
-    metrics, wrong = _metrics_of(values, outside)
+    metrics, wrong = ([], []) if kept else _metrics_of(values, outside)
     expected, more = checked(RootModel[dict[str, Number]], values.get("expect", {}), "expect")
     faults += wrong + more
     if task is not None and sections["data"] is not None:
-        faults += _sample_faults(sections["data"], task)
+        faults += [] if kept else _sample_faults(sections["data"], task)
         if sections["model"] is not None and len(fields) == len(task.slots):
             right = {name: section for name, section in sections.items() if section is not None}
             recipe = Recipe(task=task.name, expect=expected.root if expected else {}, **right)
-            fit = [named for named in metrics if not kept or named[1].name not in ONE_LABEL]
-            faults += misfits(recipe, fit, outside)
+            faults += [] if kept else misfits(recipe, metrics, outside)
     if faults:
         raise RecipeError(list(dict.fromkeys(faults)), where)
-    return recipe if recipe.learning.metric is not None else _with_metric(recipe, where, outside)
+    is_whole = kept or recipe.learning.metric is not None
+    return recipe if is_whole else _with_metric(recipe, where, outside)
 
 
 def _with_metric(recipe: Recipe, where: str, outside: AllowedCode) -> Recipe:
@@ -169,6 +169,8 @@ def _data_of(
 
 def _sample_faults(data: DataSettings, task: Task) -> list[str]:
     """The fault of naming a synthetic corpus that does not exist."""
+    from sixjars.samples import sample_named
+
     try:
         sample_named(task.name, data.sample.kind if data.sample is not None else None)
     except DataError as error:
@@ -316,6 +318,8 @@ def attention_faults(recipe: Recipe, plan: ModelPlan, metrics: Named) -> Iterato
 
 def _lacks(place: str, truth: Annotation, recipe: Recipe, plan: ModelPlan) -> Iterator[str]:
     """Why true and predicted attention cannot be compared, if they cannot."""
+    from sixjars.samples import sample_named
+
     data = recipe.data
     source = recipe.data.fields.get("source")
     named = getattr(data, truth.key)
@@ -445,6 +449,8 @@ def media_places(recipe: Recipe, field: Field) -> list[Path]:
     if not field.is_media:
         return [data.path(".")]
     if data.sample is not None:
+        from sixjars.samples import sample_folder
+
         return [sample_folder(recipe.task)]
     if data.format == "folders":
         return [data.path(part.file) for part in data.training_files if isinstance(part.file, str)]

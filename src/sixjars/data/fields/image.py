@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Annotated, Any, BinaryIO, ClassVar, Literal, Self, TypeVar, final
 
 import numpy as np
-import pyarrow
 import torch
 from numpy.typing import NDArray
 from pydantic import Field as Limit
@@ -78,6 +77,8 @@ class FileField(Field):
 
     def admit(self, examples: Examples, *, skip: bool) -> Examples:
         """The examples whose files can be used, with a column for each fact about the files."""
+        import pyarrow
+
         names = examples.table.column(self.name).to_pylist()
         columns, faults = self.examined(names)
         bad = {}

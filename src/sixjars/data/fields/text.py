@@ -18,7 +18,6 @@ from sixjars.data.field import Equipment, Field, Positions, are_text_lists
 from sixjars.data.flat import Flat
 from sixjars.data.packing import SegmentColumn, packed
 from sixjars.data.storage.cache import ExampleTable, IdEncoder
-from sixjars.data.text.statistics import suggested_tokens
 from sixjars.data.text.tokenizer import (
     AnyTokenizer,
     TextEncoding,
@@ -386,6 +385,8 @@ class TextField(Field):
     @classmethod
     def suggest(cls, texts: Sequence[str], *, tokens: str, long: bool) -> dict[str, Any]:
         """Tokens, vocabulary size and longest text."""
+        from sixjars.data.text.statistics import suggested_tokens
+
         return suggested_tokens(texts, tokens=tokens, long=long)
 
     @classmethod

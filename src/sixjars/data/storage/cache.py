@@ -20,7 +20,6 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final, Protocol, final
 
 import numpy
-import pyarrow
 
 from sixjars.data.flat import Flat, as_array, batches_of, flattened, mapped, portions, spread
 from sixjars.data.storage.pruning import MAKING, MAKING_HERE, is_abandoned, prune
@@ -134,6 +133,8 @@ class Examples:
         >>> examples.table.column_names
         ['source', 'target', 'line']
         """
+        import pyarrow
+
         arrays = {name: as_array(texts) for name, texts in columns.items()}
         count = len(next(iter(arrays.values())))
         lines = pyarrow.py_buffer(numpy.arange(1, count + 1, dtype=numpy.int64))
@@ -172,9 +173,31 @@ class FieldEncoder:
         return flattened(self.encode(texts.to_pylist()))
 
 
+class ExampleTable(Protocol):
+    """Encoded examples, as fields read them."""
+
+    fingerprint: str
+    """A hash of all texts; empty where they are not kept."""
+
+    def __len__(self) -> int:
+        """The number of examples."""
+
+    def has(self, field: str) -> bool:
+        """Whether there is such a field of text."""
+
+    def texts(self, field: str, rows: Sequence[int] | None = None) -> list[str]:
+        """The raw texts of a field, of all rows or of some."""
+
+    def ids(self, field: str) -> Flat:
+        """All ids of a field on end, and where each row begins and the last ends."""
+
+    def line(self, row: int) -> int:
+        """Where a row was in its file, counted from 1."""
+
+
 @final
-class ExampleTable:
-    """Encoded examples; those from the cache are memory-mapped, and loaded when they are read."""
+class ArrowTable:
+    """Examples in Arrow; those from the cache are memory-mapped, and loaded when they are read."""
 
     def __init__(self, texts: Any, ids: Mapping[str, Flat], fingerprint: str) -> None:
         self._texts = texts
@@ -210,11 +233,13 @@ def encoded(examples: Examples, encoders: Mapping[str, IdEncoder]) -> ExampleTab
     ids = {}
     for name, encoder in encoders.items():
         ids[name] = encoder.flat(examples.table.column(encoder.column).combine_chunks())
-    return ExampleTable(examples.table, ids, "")
+    return ArrowTable(examples.table, ids, "")
 
 
 def cached(examples: Examples, encoders: Mapping[str, IdEncoder], *, folder: Path) -> ExampleTable:
     """The examples with the ids of each encoder, by its name; made now or found in the cache."""
+    import pyarrow
+
     fingerprint = _fingerprint(examples)
     plan = {
         "format": FORMAT,
@@ -261,6 +286,8 @@ def _fingerprint(examples: Examples) -> str:
 
 def _make(entry: Path, examples: Examples, encoders: Mapping[str, IdEncoder]) -> None:
     """Write an entry; another process may do the same at the same time."""
+    import pyarrow
+
     with made_whole(entry) as making:
         making.mkdir()
         with pyarrow.ipc.new_file(str(making / "texts.arrow"), examples.table.schema) as writer:
@@ -294,6 +321,8 @@ def _opened(
     entry: Path, encoders: Mapping[str, IdEncoder], fingerprint: str
 ) -> ExampleTable | None:
     """The table of an entry, or nothing if it is missing or damaged."""
+    import pyarrow
+
     try:
         sums = json.loads((entry / _INDEX).read_text(encoding="utf-8"))
         if any(_sum(entry / name) != total for name, total in sums.items()):
@@ -305,7 +334,7 @@ def _opened(
                 content = mapped(file) if offsets[-1] else b""
             ids[name] = numpy.frombuffer(content, numpy.int32, int(offsets[-1])), offsets
         texts = pyarrow.ipc.open_file(pyarrow.memory_map(str(entry / "texts.arrow"))).read_all()
-        table = ExampleTable(texts, ids, fingerprint)
+        table = ArrowTable(texts, ids, fingerprint)
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError, pyarrow.ArrowException):
         return None
     except (ValueError, TypeError, AttributeError):  # the index is JSON, but not ours

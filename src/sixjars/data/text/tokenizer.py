@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, final
 
@@ -25,8 +25,8 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 
 from sixjars.data.flat import (
     Flat,
-    as_array,
     begins_of,
+    check_whole,
     cut,
     flattened,
     ranges,
@@ -262,14 +262,20 @@ class TextTokenizer(Spelling):
         return tokens if is_new else []
 
     def encode_many(self, texts: Sequence[str], *, open: bool = False) -> list[list[int]]:
-        """The ids of many texts, faster than one by one; `open` as for `encode_flat`."""
-        return rows_of(self.encode_flat(as_array(texts), open=open))
-
-    def encode_flat(self, texts: Any, *, open: bool = False) -> Any:
-        """The ids of a `pyarrow` array of texts.
+        """The ids of each text.
 
         With `open`, a word outside the vocabulary has a number from `size` on in place of `<unk>`.
         """
+        check_whole(texts)
+        words = [text.split() or [""] for text in texts]
+        different = [*dict.fromkeys(chain.from_iterable(words))]
+        ids_of = dict(zip(different, self._ids_of_words(different, open=open), strict=True))
+        skipped = int(self._kind == "characters")  # the first word of a text follows no space
+        rows = (chain.from_iterable(map(ids_of.__getitem__, row)) for row in words)
+        return [[*islice(row, skipped, None)] for row in rows]
+
+    def encode_flat(self, texts: Any, *, open: bool = False) -> Any:
+        """The same for a `pyarrow` array of texts, which may be very many."""
         words, places, begins = words_of(texts)
         ids, starts = flattened(self._ids_of_words(words, open=open))
         first, count = starts[places], np.diff(starts)[places]
@@ -326,10 +332,16 @@ class TextEncoding:
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """The ids of each text; each segment of a text in segments ends in `<stop>`."""
-        return rows_of(self.flat(as_array(texts)))
+        if self.segments == "none":
+            rows = self.tokenizer.encode_many(texts, open=self.copies)
+            return [row[: self.limit] for row in rows]
+        split = [segments_of(text, self.segments) for text in texts]
+        ids = iter(self.tokenizer.encode_many([*chain(*split)], open=self.copies))
+        rows = [[*chain.from_iterable((*next(ids), STOP) for _ in parts)] for parts in split]
+        return [shortened(row, self.limit, self.segments, end=STOP) for row in rows]
 
     def flat(self, texts: Any) -> Any:
-        """The same for a `pyarrow` array of texts."""
+        """The same for a `pyarrow` array of texts, which may be very many."""
         if self.segments == "none":
             flat = flat_ids(self.tokenizer, texts, open=self.copies)
         else:

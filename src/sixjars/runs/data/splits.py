@@ -108,9 +108,15 @@ def _guided(train: Dataset, diagonal: float | None) -> Dataset:
     return replace(train, diagonal=None, notes=(*train.notes, sentence))
 
 
-@remedied()
 def admitted(blueprint: Blueprint) -> dict[str, Examples]:
     """The usable examples of every split; the features of images and videos are then stored."""
+    try:
+        return _admitted(blueprint)
+    except DataError as error:
+        raise remedied(error) from None
+
+
+def _admitted(blueprint: Blueprint) -> dict[str, Examples]:
     recipe, fields = blueprint.recipe, blueprint.fields
     examples = raw_examples(recipe, fields)
     if recipe.data.sample is not None:

@@ -30,7 +30,6 @@ from sixjars.progress import Reporter
 from sixjars.recipe.allowed_code import NOTHING, AllowedCode
 from sixjars.recipe.files import read_text, values_of
 from sixjars.recipe.sections import Recipe
-from sixjars.runs.data.split_files import SPLITS
 from sixjars.runs.folder.archive import is_packed, unpacked
 from sixjars.runs.recipes import Blueprint, recipe_of
 from sixjars.version import version_of
@@ -133,6 +132,8 @@ class RunFolder:
 
     def check_data(self, fingerprints: Mapping[str, str]) -> None:
         """Refuse data that has changed since the run was begun: held-out rows may be learned."""
+        from sixjars.runs.data.split_files import SPLITS
+
         before = self._remembered("data", "its data")
         changed = [name for name, number in fingerprints.items() if before.get(name) != number]
         if changed:
@@ -244,7 +245,7 @@ def open_run(folder: str | os.PathLike[str], outside: AllowedCode = NOTHING) -> 
     if not isinstance(folder, str | os.PathLike):
         raise RunError(f"a run is given by its folder or its file, but this is {shown(folder)}.")
     folder = Path(folder)
-    if is_packed(folder):
+    if not folder.is_dir() and is_packed(folder):
         return open_run(unpacked(folder), outside)
     if not folder.exists():
         raise RunError(f"run folder {folder} does not exist.")

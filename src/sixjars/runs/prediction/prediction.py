@@ -4,7 +4,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from html import escape
 from typing import Any, final
 
 import numpy as np
@@ -17,7 +16,6 @@ from sixjars.evaluation.score import spelled
 from sixjars.flow.searching import Hypothesis
 from sixjars.flow.values import Layout
 from sixjars.recipe.sections import SearchSettings
-from sixjars.runs.notebook import heat_map
 from sixjars.runs.prediction.requests import SearchResult
 from sixjars_runtime.special_tokens import STOP
 
@@ -79,6 +77,10 @@ class Prediction:
 
     def _repr_html_(self) -> str:
         """The output and its attention, for a notebook; positions without a name are numbered."""
+        from html import escape
+
+        from sixjars.runs.notebook import heat_map
+
         if self.error is not None:
             return f"<p><b>{escape(self.error)}</b></p>"
         output = f"<p><b>{escape(self.text)}</b> (probability {self.probability:.3g})</p>"

@@ -6,16 +6,15 @@ bad input spoils only its own prediction, and all of it may be called from sever
 """
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, final, overload
 
-from sixjars.data.dataset import Dataset
+from sixjars.data.dataset import Dataset, InputRows
 from sixjars.data.field import Field
-from sixjars.data.storage.cache import Examples
-from sixjars.evaluation.score import encoded_batches, hypotheses_of
+from sixjars.evaluation.score import encoded_batch, hypotheses_of
 from sixjars.flow.values import Padded
 from sixjars.kernels.choose import in_precision
 from sixjars.kernels.products import Precision
@@ -40,9 +39,8 @@ from sixjars.runs.prediction.requests import (
     search_of,
     unfit,
 )
-from sixjars.samples import sample_columns
 from sixjars_runtime.containers import inputs_of
-from sixjars_runtime.errors import DataError, SixJarsError, the
+from sixjars_runtime.errors import DataError, SixJarsError
 from sixjars_runtime.search_requests import Ability
 
 
@@ -100,6 +98,8 @@ class Predictor:
         for name, settings in data.fields.items():
             columns[name] = settings.column
         if data.sample is not None:
+            from sixjars.samples import sample_columns
+
             columns.update(sample_columns(self.recipe))
         return {name: columns[name] for name in self.fields.all}
 
@@ -131,11 +131,10 @@ class Predictor:
         or the run's own. With `nbest=3` there is a list of outputs in place of each best one. An
         input that cannot be used has a prediction with an `error` and no text.
         """
-        self._check_no_file(inputs)
-        items, is_one = inputs_of(inputs, self.columns, self._takes)
+        items, is_one = self._items(inputs)
         if nbest is not None:
             settings["nbest"] = nbest
-        outputs = self.nbest(items, search=search, **settings)
+        outputs = self._outputs(items, search, settings)
         predictions = [best[0] for best in outputs] if nbest is None else outputs
         return predictions[0] if is_one else predictions
 
@@ -156,10 +155,29 @@ class Predictor:
         the same outputs. Without `details` a prediction has no tokens and no weights, which is
         faster. `threads` compute several batches at a time.
         """
-        self._check_no_file(inputs)
-        items, is_one = inputs_of(inputs, self.columns, self._takes)
+        items, is_one = self._items(inputs)
         if is_one:
             raise DataError("give a list of inputs, not one input.")
+        return self._outputs(items, search, settings, first, details=details, threads=threads)
+
+    def _items(self, inputs: Any) -> tuple[list[Any], bool]:
+        """The inputs of a call, and whether it is one alone."""
+        if isinstance(inputs, str):
+            return [inputs], True
+        self._check_no_file(inputs)
+        return inputs_of(inputs, self.columns, self._takes)
+
+    def _outputs(
+        self,
+        items: Sequence[Input],
+        search: SearchLike,
+        settings: Mapping[str, Any],
+        first: int = 0,
+        *,
+        details: bool = True,
+        threads: Executor | None = None,
+    ) -> list[list[Prediction]]:
+        """The outputs for inputs that are numbered from `first`."""
         chosen = search_of(self.recipe.evaluation.search, search, settings, self.ability)
         requests = [
             self.prepare(item, number=number, search=chosen)
@@ -204,7 +222,7 @@ class Predictor:
         texts: dict[str, str] = {}
         try:
             self._check_no_file(value)
-            values = by_name(value, self.columns)
+            values = self._by_field(value)
             texts = {name: self._text_of(name, values[name]) for name in names}
             for name, field in self.fields.inputs.items():
                 field.check(texts[name], texts)
@@ -213,6 +231,13 @@ class Predictor:
         except (ValueError, SixJarsError) as error:
             return Request(texts, number, f"input {number + 1}: {error}")
         return Request(texts, number)
+
+    def _by_field(self, value: Input) -> Mapping[str, Value]:
+        """The values of one input; ValueError with the end of a sentence."""
+        names = list(self.inputs)
+        if isinstance(value, str) and len(names) == 1:
+            return {names[0]: value}
+        return by_name(value, self.columns)
 
     def _check_no_file(self, value: Any) -> None:
         """Refuse the path of a file where texts are read: its name is not what is in it."""
@@ -236,7 +261,7 @@ class Predictor:
 
     def _text_of(self, name: str, value: Value) -> str:
         text = self.inputs[name].text_of(value)
-        if wrong := not_utf8(text, the(name)):
+        if wrong := not_utf8(text, name):
             raise ValueError(wrong)
         return text
 
@@ -272,46 +297,42 @@ class Predictor:
         )
         names = requests[0].texts
         columns = {name: [request.texts[name] for request in requests] for name in names}
-        examples = Examples.of(columns, where="input")
         try:
-            for field in fields.inputs.values():
-                examples = field.admit(examples, skip=len(requests) > 1)
-            dataset = Dataset.in_memory(examples, fields)
-            bad = unfit(dataset)
+            examined, wrong = fields.examined(columns)
+            if not wrong:
+                dataset = Dataset(InputRows(examined, fields.encoders()), fields, "input")
+                wrong = unfit(dataset)
+            if not wrong:
+                prefix = None if fields.inputs else Padded.of(self._prefix(*columns.values()))
+                batch = fields.encode(dataset.table)
+                return EncodedRequests(tuple(requests), dataset, batch, prefix), {}
+            faults = {at: f"input {requests[at].number + 1}: {wrong[at]}" for at in sorted(wrong)}
         except DataError as error:
             if len(requests) == 1:
-                message = str(error).removeprefix("input, line 1: ").replace(" of line 1 ", " ", 1)
+                message = str(error).replace(" of line 1 ", " ", 1)
                 return None, {0: f"input {requests[0].number + 1}: {message}"}
-            wrong = self._each(requests, range(len(requests)), check)
-            if not wrong:  # no input is to blame
+            faults = self._each(requests, check)
+            if not faults:  # no input is to blame
                 raise
-            return self._without(wrong, requests, check)
-        kept = {dataset.table.line(row) - 1 for row in range(len(dataset))}
-        if len(kept) == len(requests) and not bad:
-            prefix = None
-            if not fields.inputs:
-                prefix = Padded.of(self._prefix(next(iter(columns.values()))))
-            return EncodedRequests(tuple(requests), dataset, prefix), {}
-        wrong = {at: f"input {requests[at].number + 1}: {sentence}" for at, sentence in bad.items()}
-        wrong |= self._each(requests, set(range(len(requests))) - kept, check)
-        return self._without(wrong, requests, check)
+        return self._without(faults, requests, check)
 
     def _without(
-        self, wrong: dict[int, str], requests: Sequence[Request], check: Check | None
+        self, faults: dict[int, str], requests: Sequence[Request], check: Check | None
     ) -> Encoding:
         """The other requests encoded."""
-        good = [request for at, request in enumerate(requests) if at not in wrong]
-        return (self.encode(good, check)[0] if good else None), wrong
+        others = [at for at in range(len(requests)) if at not in faults]
+        if not others:
+            return None, faults
+        encoded, more = self.encode([requests[at] for at in others], check)
+        return encoded, faults | {others[at]: sentence for at, sentence in more.items()}
 
-    def _each(
-        self, requests: Sequence[Request], rows: Iterable[int], check: Check | None
-    ) -> dict[int, str]:
-        """The faults of some requests, each encoded alone."""
-        wrong = {}
-        for at in rows:
-            for sentence in self.encode([requests[at]], check)[1].values():
-                wrong[at] = sentence
-        return wrong
+    def _each(self, requests: Sequence[Request], check: Check | None) -> dict[int, str]:
+        """The faults of requests, each encoded alone."""
+        faults = {}
+        for at, request in enumerate(requests):
+            for sentence in self.encode([request], check)[1].values():
+                faults[at] = sentence
+        return faults
 
     def run(
         self,
@@ -322,25 +343,23 @@ class Predictor:
         check: Check | None = None,
     ) -> list[SearchResult]:
         """Compute encoder, bridge, decoder and search; attention weights where they are wanted."""
-        results: dict[int, SearchResult] = {}
         tell = None if check is None or self.device.type != "cpu" else lambda *_: check()
-        batches = encoded.dataset.batches()
-        count = len(encoded.requests)
-        for batch, source in encoded_batches(self.network, batches, examples=count):
-            rows = batch.numbers.tolist()
-            outputs = hypotheses_of(
-                self.network,
-                source,
-                search,
-                seeds=[encoded.requests[row].number for row in rows],
-                prefix=None if encoded.prefix is None else encoded.prefix.pick(batch.numbers.cpu()),
-                attention=attention,
-                tell=tell,
-            )
-            lengths = source.mask.sum(1).tolist()
-            for row, hypotheses, length in zip(rows, outputs, lengths, strict=True):
-                results[row] = SearchResult(hypotheses, length, source.layout)
-        return [results[row] for row in range(count)]
+        batch, source = encoded_batch(self.network, encoded.batch)
+        rows = batch.numbers.tolist()
+        outputs = hypotheses_of(
+            self.network,
+            source,
+            search,
+            seeds=[encoded.requests[row].number for row in rows],
+            prefix=None if encoded.prefix is None else encoded.prefix.pick(batch.numbers),
+            attention=attention,
+            tell=tell,
+        )
+        lengths = source.mask.sum(1).tolist()
+        results: dict[int, SearchResult] = {}
+        for row, hypotheses, length in zip(rows, outputs, lengths, strict=True):
+            results[row] = SearchResult(hypotheses, length, source.layout)
+        return [results[row] for row in range(len(rows))]
 
     def finish(
         self,

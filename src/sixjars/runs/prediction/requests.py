@@ -8,11 +8,11 @@ from typing import Any, final
 from sixjars.data.dataset import Dataset
 from sixjars.data.field import Field
 from sixjars.flow.searching import Hypothesis
-from sixjars.flow.values import Layout, Padded
+from sixjars.flow.values import Batch, Layout, Padded
 from sixjars.recipe.files import checked
 from sixjars.recipe.sections import SearchSettings
 from sixjars_runtime import containers
-from sixjars_runtime.errors import DataError, RecipeError, shown
+from sixjars_runtime.errors import DataError, RecipeError, shown, the
 from sixjars_runtime.search_requests import Ability
 
 ESCAPED = 0xDC00
@@ -60,6 +60,7 @@ class EncodedRequests:
 
     requests: tuple[Request, ...]
     dataset: Dataset
+    batch: Batch
     prefix: Padded | None
     """The beginning of each output, where a model has no input."""
 
@@ -92,15 +93,16 @@ class SearchResult:
     layout: Layout
 
 
-def not_utf8(text: str, name: str) -> str:
-    r"""The fault of a text, called `name`, that holds half characters; nothing without one.
+def not_utf8(text: str, field: str) -> str:
+    r"""The fault of a field's text that holds half characters; nothing without one.
 
-    >>> not_utf8(b"sch\xf6n".decode(errors="surrogateescape"), "the source")
+    >>> not_utf8(b"sch\xf6n".decode(errors="surrogateescape"), "source")
     'byte 4 of the source (0xf6) is not UTF-8; give it in UTF-8.'
     """
     try:
         text.encode()
     except UnicodeEncodeError as error:
+        name = the(field)
         byte = ord(text[error.start]) - ESCAPED
         if 0x80 <= byte <= 0xFF:
             place = len(text[: error.start].encode()) + 1
