@@ -31,7 +31,7 @@ from sixjars_runtime.special_tokens import STOP
 from .cases import Case
 
 try:
-    from sixjars.kernels.choose import in_precision, prediction_backend, training_backend
+    from sixjars.kernels.backends import in_precision, prediction_backend, training_backend
 except ImportError:  # a version without backends, which chose them by itself
     from sixjars.model.precision import in_precision  # type: ignore[import-not-found,no-redef]
 

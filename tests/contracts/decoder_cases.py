@@ -16,11 +16,10 @@ from sixjars.flow.backend import Backend
 from sixjars.flow.contracts import Bridge, Decoder, Generator
 from sixjars.flow.values import DecoderOutput, Encoded, Padded
 from sixjars.model.bridges import BRIDGES
-from sixjars.model.cells import CellName
 from sixjars.model.decoders.label import LabelDecoder
 from sixjars.model.decoders.pointer import PointerDecoder
 from sixjars.model.decoders.sequence import SequenceDecoder
-from sixjars.model.reference import REFERENCE
+from sixjars.model.reference import REFERENCE, CellName
 from sixjars_runtime.special_tokens import STOP
 
 from .examples import TARGETS, encoded, stretched, words

@@ -7,7 +7,6 @@ from typing import Any, Literal, get_args
 from sixjars.flow.backend import Backend
 from sixjars.flow.contracts import Encoder
 from sixjars.flow.values import Padded
-from sixjars.model.cells import CellName
 from sixjars.model.encoders.bag import BagEncoder, NgramVectors, WideDeepEncoder
 from sixjars.model.encoders.image import ImageEncoder, ImageQuestionEncoder
 from sixjars.model.encoders.nothing import NothingEncoder
@@ -16,7 +15,7 @@ from sixjars.model.encoders.points import PointsEncoder
 from sixjars.model.encoders.text import HierarchyEncoder, TextEncoder
 from sixjars.model.encoders.video import VideoEncoder
 from sixjars.model.recurrent import Direction
-from sixjars.model.reference import REFERENCE
+from sixjars.model.reference import REFERENCE, CellName
 from sixjars.model.visual import VisualInput
 
 from .examples import (

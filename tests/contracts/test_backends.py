@@ -21,9 +21,8 @@ from sixjars.kernels import output_loss as output_layer
 from sixjars.kernels import processor, products
 from sixjars.loss import coverage_loss, guided_loss, truth_loss
 from sixjars.model.bridges.attention import Attention, TwoLevelAttention
-from sixjars.model.cells import STEPS
 from sixjars.model.decoders.sequence import SequenceDecoder
-from sixjars.model.reference import REFERENCE
+from sixjars.model.reference import REFERENCE, STEPS
 from sixjars.recipe.sections import SearchSettings
 
 from .backend_checks import (

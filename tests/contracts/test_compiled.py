@@ -9,12 +9,11 @@ from torch import Tensor, nn
 from sixjars.flow.backend import AttentionSources
 from sixjars.flow.values import LinearLogits
 from sixjars.kernels import compiled
-from sixjars.kernels.attention import AdditiveAttention, BatchAttention
 from sixjars.kernels.backends import CompiledBackend
-from sixjars.kernels.cells import CELLS, Cell
 from sixjars.kernels.compiled import COMPILED, CompiledAdditive, CompiledGRU, KernelLibrary
 from sixjars.kernels.output_loss import loss_gradient
-from sixjars.model.cells import STEPS
+from sixjars.kernels.steps import CELLS, AdditiveAttention, BatchAttention, Cell
+from sixjars.model.reference import STEPS
 
 from . import backend_checks
 from .backend_checks import of_decoder

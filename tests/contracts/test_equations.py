@@ -19,7 +19,6 @@ from sixjars.model.bridges.initial import InitialState
 from sixjars.model.bridges.location import LocationAttention
 from sixjars.model.bridges.pooling import AttentionPooling
 from sixjars.model.build import build
-from sixjars.model.cells import state_shape
 from sixjars.model.decoders.label import LabelDecoder
 from sixjars.model.decoders.pointer import PointerDecoder
 from sixjars.model.decoders.sequence import SequenceDecoder
@@ -30,6 +29,7 @@ from sixjars.model.encoders.pair import PairEncoder
 from sixjars.model.encoders.points import PointsEncoder
 from sixjars.model.encoders.text import HierarchyEncoder, TextEncoder
 from sixjars.model.encoders.video import VideoEncoder
+from sixjars.model.reference import state_shape
 from sixjars.recipe.files import packaged
 from sixjars.runs.recipes import Blueprint, read_recipe
 

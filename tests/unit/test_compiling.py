@@ -12,8 +12,12 @@ import sixjars
 from sixjars.data.storage.pruning import MAKING_HERE, contents, prune
 from sixjars.errors import DataError
 from sixjars.kernels import compiling
-from sixjars.kernels.backends import CompiledBackend, TorchBackend
-from sixjars.kernels.choose import prediction_backend, training_backend
+from sixjars.kernels.backends import (
+    CompiledBackend,
+    TorchBackend,
+    prediction_backend,
+    training_backend,
+)
 from sixjars.kernels.compiled import KernelLibrary
 from sixjars.kernels.compiling import hindrance, load_kernels
 from sixjars.model.reference import REFERENCE

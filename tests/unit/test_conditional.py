@@ -14,19 +14,17 @@ from sixjars.errors import ShapeError
 from sixjars.flow.backend import Backend
 from sixjars.flow.contracts import Bridge
 from sixjars.flow.values import Encoded, Padded
-from sixjars.kernels.backends import TorchBackend
-from sixjars.kernels.choose import in_precision
+from sixjars.kernels.backends import TorchBackend, in_precision
 from sixjars.kernels.products import Precision, has_bf16
 from sixjars.model.bridges.attention import Attention
 from sixjars.model.bridges.every_step import EveryStep
 from sixjars.model.bridges.initial import InitialState
 from sixjars.model.bridges.pooling import AttentionPooling
 from sixjars.model.build import Network
-from sixjars.model.cells import CellName, states_of
 from sixjars.model.decoders.sequence import SequenceDecoder
 from sixjars.model.encoders.text import TextEncoder
 from sixjars.model.layers import WordEmbedding
-from sixjars.model.reference import REFERENCE
+from sixjars.model.reference import REFERENCE, CellName, states_of
 from tests.recipes.using import check_weights, raw
 
 TARGET = [[5, 6, 7, 2], [8, 2], [4, 4, 2]]

@@ -9,7 +9,8 @@ import pytest
 import torch
 
 from sixjars.errors import Interrupted, LearningError, RecipeError, RunError
-from sixjars.learning.engine import device_named, fabric_for, precision_on
+from sixjars.kernels.backends import device_named
+from sixjars.learning.engine import fabric_for, precision_on
 from sixjars.learning.processes import all_or_none
 
 WITHOUT_CUDA = pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")

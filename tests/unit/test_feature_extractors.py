@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from sixjars.data.field import Equipment
 from sixjars.data.fields.image import ImageField, ImageSettings
 from sixjars.data.storage.cache import Examples, encoded
-from sixjars.learning.engine import device_named
+from sixjars.kernels.backends import device_named
 from sixjars.model import visual
 from sixjars.model.backbones import pretrained
 from sixjars.model.backbones.pretrained import LARGEST, BackboneExtractor

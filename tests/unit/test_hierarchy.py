@@ -15,9 +15,8 @@ from sixjars.flow.values import Encoded, Padded, SegmentLevel, Segments
 from sixjars.model.bridges.attention import TwoLevelAttention
 from sixjars.model.bridges.pooling import AttentionPooling
 from sixjars.model.encoders.text import HierarchyEncoder, TextEncoder
-from sixjars.model.layers import WordEmbedding
+from sixjars.model.layers import WordEmbedding, softmax_in_segments
 from sixjars.model.recurrent import Direction
-from sixjars.model.segments import softmax_in_segments
 
 pytestmark = pytest.mark.usefixtures("in_64_bits")
 

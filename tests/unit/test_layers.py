@@ -10,7 +10,7 @@ from torch import Tensor
 from sixjars.errors import ShapeError
 from sixjars.flow.values import Encoded, Padded
 from sixjars.kernels import products
-from sixjars.kernels.attention import key_powers, powers
+from sixjars.kernels.products import key_powers, powers
 from sixjars.model.bridges.initial import InitialState
 from sixjars.model.decoders.sequence import SequenceDecoder
 from sixjars.model.layers import (

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from sixjars.data.fields.text import TextField, TextSettings
-from sixjars.data.text.word_pieces import joined
+from sixjars.data.text.tokenizer import joined
 
 TEXTS = [
     "the unbelievable lowest, lower and newer things",

@@ -9,7 +9,7 @@ from sixjars import Attention, InitialState, SequenceDecoder, WordEmbedding
 from sixjars.evaluation import posterior as module
 from sixjars.evaluation.posterior import posterior, posterior_of
 from sixjars.flow.values import Encoded, Padded
-from sixjars.model.cells import CellName
+from sixjars.model.reference import CellName
 from sixjars_runtime.special_tokens import GO
 
 SOURCE = Encoded(

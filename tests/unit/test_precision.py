@@ -19,12 +19,11 @@ from sixjars import (
 from sixjars.errors import RecipeError
 from sixjars.flow.values import Padded, State
 from sixjars.kernels import products
-from sixjars.kernels.backends import HandWritten, TorchBackend
-from sixjars.kernels.choose import in_precision
+from sixjars.kernels.backends import HandWritten, TorchBackend, in_precision
 from sixjars.kernels.products import PackedMatrix, Precision, has_bf16
 from sixjars.model.build import Network
-from sixjars.model.cells import CellName
 from sixjars.model.recurrent import Recurrent
+from sixjars.model.reference import CellName
 from sixjars.samples.transliteration import transliteration
 
 FAR: dict[Precision, float] = {"32": 1e-6, "bf16": 5e-3, "int8": 1e-2}

@@ -9,10 +9,10 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from sixjars.flow.values import Encoded, Padded, State
-from sixjars.model.cells import CellName, states_of
 from sixjars.model.encoders.text import TextEncoder
 from sixjars.model.layers import WordEmbedding
 from sixjars.model.recurrent import Direction, Recurrent
+from sixjars.model.reference import CellName, states_of
 
 pytestmark = pytest.mark.usefixtures("in_64_bits")
 

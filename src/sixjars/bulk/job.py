@@ -19,8 +19,8 @@ from sixjars.bulk.sources import inputs_of, table_in
 from sixjars.data.tables import FORMATS
 from sixjars.data.tables.table_file import TableFile
 from sixjars.data.text.files import ending_of
+from sixjars.kernels.backends import Device
 from sixjars.kernels.products import Precision
-from sixjars.learning.engine import Device
 from sixjars.progress import number_of, tell
 from sixjars.recipe.sections import SearchSettings
 from sixjars.runs.fine_tune import fingerprint

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from sixjars.evaluation.agreement import MeanEstimate
-    from sixjars.learning.engine import Device
+    from sixjars.kernels.backends import Device
     from sixjars.runs.faithfulness import AttentionCheck
 
 

@@ -20,7 +20,7 @@ from sixjars.cli.streaming import Throughput, portions
 from sixjars_runtime.errors import DataError, Interrupted
 
 if TYPE_CHECKING:
-    from sixjars.learning.engine import Device
+    from sixjars.kernels.backends import Device
     from sixjars.recipe.sections import SearchSettings
     from sixjars.runs.prediction.inputs import Item
     from sixjars.runs.prediction.outputs import PredictionOutput
@@ -101,8 +101,7 @@ def predict(
         _check_files(bulk.file, output_file, pictures, as_json=as_json)
     place: Device = "cpu" if engine == "ray" else device
     if bulk.is_asked and engine != "ray":
-        from sixjars.kernels.choose import compile_ahead
-        from sixjars.learning.engine import device_named
+        from sixjars.kernels.backends import compile_ahead, device_named
 
         compile_ahead(device_named(place).type)
     predictor = load(run, device=place, precision=precision, allow=allow or [])

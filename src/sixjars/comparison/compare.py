@@ -20,7 +20,7 @@ from sixjars.comparison.tables import RUNS, ComparisonOutput
 from sixjars.data.dataset import Dataset
 from sixjars.evaluation.bootstrap import exchanged
 from sixjars.evaluation.metrics import Metric, Outcome, metric_named, value_alone
-from sixjars.learning.engine import Device, device_named
+from sixjars.kernels.backends import Device, device_named
 from sixjars.progress import Reporter, usual_reporter
 from sixjars.recipe.allowed_code import AllowedCode
 from sixjars.recipe.sections import Recipe

@@ -17,7 +17,8 @@ import triton.language as tl
 from torch import Tensor
 
 from sixjars.flow.backend import AttentionSources
-from sixjars.kernels.attention import BatchAttention, dense_sources
+from sixjars.kernels.compiled import dense_sources
+from sixjars.kernels.steps import BatchAttention
 
 LONGEST = 1024
 """The most positions of a source that one program can hold."""

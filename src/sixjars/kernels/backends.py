@@ -12,7 +12,8 @@ import os
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import final
+from importlib.util import find_spec
+from typing import Any, Literal, final, get_args
 
 import torch
 from torch import Tensor, nn
@@ -25,14 +26,17 @@ from sixjars.flow.backend import (
     LayerState,
 )
 from sixjars.flow.values import Context, LinearLogits, State, StepOutput
-from sixjars.kernels import attention, compiled, unrolled
-from sixjars.kernels.attention import AdditiveAttention, BatchAttention
-from sixjars.kernels.cells import CELLS, Cell
+from sixjars.kernels import compiled, unrolled
 from sixjars.kernels.compiled import COMPILED, CompiledAdditive, KernelLibrary
+from sixjars.kernels.compiling import hindrance, load_kernels
 from sixjars.kernels.output_loss import loss_gradient, output_loss
-from sixjars.kernels.products import Products, linear
-from sixjars.model.cells import STEPS, layer_weights
-from sixjars.model.reference import REFERENCE, by_torch
+from sixjars.kernels.products import Precision, Products, check_precision, key_powers, linear
+from sixjars.kernels.steps import CELLS, AdditiveAttention, BatchAttention, Cell, attend_by_powers
+from sixjars.model.build import Network
+from sixjars.model.reference import REFERENCE, STEPS, by_torch, layer_weights
+from sixjars_runtime.errors import RecipeError, unknown
+
+Device = Literal["auto", "cpu", "cuda", "mps"]
 
 
 class HandWritten(Backend):
@@ -140,7 +144,7 @@ class HandWritten(Backend):
 
     def key_powers(self, keys: Tensor) -> Tensor | None:
         """As the interface says; None where they are not exact, or where gradients are needed."""
-        return None if torch.is_grad_enabled() else attention.key_powers(keys)
+        return None if torch.is_grad_enabled() else key_powers(keys)
 
     def attend(
         self, query: Tensor, sources: AttentionSources, powers: Tensor | None
@@ -148,7 +152,7 @@ class HandWritten(Backend):
         """As the interface says, by powers of queries and keys."""
         if powers is None or torch.is_grad_enabled():
             return None
-        return attention.attend_by_powers(query, sources, powers)
+        return attend_by_powers(query, sources, powers)
 
     def output_loss(
         self, linear: LinearLogits, truth: Tensor, factor: Tensor, smoothing: float
@@ -306,3 +310,66 @@ def _on_cuda(like: Tensor) -> bool:
 def _name_of(stack: nn.RNNBase) -> str:
     """The name of the cell of a stack."""
     return {"RNN_TANH": "rnn", "GRU": "gru", "LSTM": "lstm"}[stack.mode]
+
+
+def device_named(device: Device) -> torch.device:
+    """The device that `--device` means on this machine."""
+    if device not in get_args(Device):
+        raise RecipeError([unknown("device", device, get_args(Device))], "the command line")
+    has: dict[str, Any] = {
+        "cuda": torch.cuda.is_available,
+        "mps": torch.backends.mps.is_available,
+        "cpu": lambda: True,
+    }
+    names = [name for name, is_there in has.items() if device in (name, "auto") and is_there()]
+    if not names:
+        missing = "CUDA device" if device == "cuda" else "Apple GPU (mps)"
+        fault = f"--device {device} was asked for, but torch sees no {missing} here."
+        raise RecipeError([fault], "the command line")
+    return torch.device(names[0])
+
+
+def training_backend(device: str, precision: str, *, fast: bool, graphs: bool) -> Backend:
+    """The backend of a training on such a device; `graphs` if its steps are CUDA graphs."""
+    if not fast:
+        return REFERENCE
+    if device == "cuda":
+        # Without graphs a GPU waits for Python; torch's own recurrence is a single call.
+        if find_spec("triton") is None:
+            return TorchBackend(unrolls_stacks=graphs)
+        return TritonBackend(unrolls_stacks=graphs)
+    if device != "cpu":
+        return TorchBackend(unrolls_stacks=False)
+    library = hindrance(precision) or load_kernels(build=True)
+    if isinstance(library, str):
+        return TorchBackend(note=f"; no compiled kernels: {library}")
+    return CompiledBackend(library, note="; compiled kernels")
+
+
+def prediction_backend(device: str) -> Backend:
+    """The backend of predictions; kernels are used that are compiled already."""
+    if device == "cuda" and find_spec("triton") is not None:
+        return TritonBackend()
+    library = load_kernels(build=False) if device == "cpu" else ""
+    return TorchBackend() if isinstance(library, str) else CompiledBackend(library)
+
+
+def compile_ahead(device: str) -> None:
+    """Compile the kernels for what will predict for long: a server, a folder of files."""
+    if device == "cpu":
+        load_kernels(build=True)
+
+
+def in_precision(network: Network, precision: Precision) -> Network:
+    """The network itself, which now predicts in that precision, but trains and saves as before.
+
+    Of an encoder only the recurrences change; the other layers run once for each source.
+    """
+    device = network.device.type
+    check_precision(device, precision)
+    if device == "cuda" and precision == "bf16":
+        network.decoder.to(torch.bfloat16)
+    if device == "cpu":
+        stacks = [each for each in network.encoder.modules() if isinstance(each, nn.RNNBase)]
+        network.backend.pack([*network.decoder.modules(), *stacks], precision)
+    return network

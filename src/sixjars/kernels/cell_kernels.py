@@ -12,7 +12,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from sixjars.kernels.cells import Back, Cell, Made, Memory, Saved, Summands
+from sixjars.kernels.steps import Back, Cell, Made, Memory, Saved, Summands
 
 
 @triton.jit

@@ -16,8 +16,17 @@ import torch
 from torch import Tensor
 
 from sixjars.flow.backend import AttentionSources, LayerState
-from sixjars.kernels.attention import BatchAttention, dense_sources, key_powers
-from sixjars.kernels.cells import Back, Cell, Made, Memory, Saved, Summands, summed
+from sixjars.kernels.products import key_powers
+from sixjars.kernels.steps import (
+    Back,
+    BatchAttention,
+    Cell,
+    Made,
+    Memory,
+    Saved,
+    Summands,
+    summed,
+)
 
 RECORDS = {
     "gru": Struct("4q 18q q"),
@@ -32,6 +41,14 @@ RECORDS = {
 """What each kernel reads: sizes, then tensors with two strides each, then tensors without."""
 Place = tuple[int, int, int]
 NOWHERE: Place = (0, 0, 0)
+
+
+def dense_sources(sources: AttentionSources) -> AttentionSources:
+    """The sources of the additive score as a kernel reads them, the mask as bytes."""
+    assert sources.score is not None
+    mask = sources.mask.contiguous().view(torch.uint8)
+    keys, memory = sources.keys.contiguous(), sources.memory.contiguous()
+    return AttentionSources(keys, memory, mask, sources.score.contiguous())
 
 
 @final

@@ -9,7 +9,7 @@ search compares keep their 32 bits on a CPU.
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import Any, Literal, cast, final, get_args
+from typing import Any, Final, Literal, cast, final, get_args
 
 import torch
 from torch import Tensor, nn
@@ -108,6 +108,29 @@ def linear(inputs: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor
 def beside(tensors: Sequence[Tensor]) -> Tensor:
     """As `torch.stack`; one tensor alone is not copied."""
     return torch.stack(tuple(tensors)) if len(tensors) > 1 else tensors[0].unsqueeze(0)
+
+
+LARGEST: Final = 42.0
+"""The limit of what is raised to a power: e^84 is still a float. Where no key is beyond half of it,
+tanh of its sum with a query that is beyond it is 1 to the last bit."""
+
+
+def powers(values: Tensor) -> Tensor:
+    """e^{2x} of each number x."""
+    return values.clamp(-LARGEST, LARGEST).mul_(2).exp_()
+
+
+def key_powers(keys: Tensor) -> Tensor | None:
+    """The powers of keys k, or None where they would not be exact enough.
+
+    On a CPU they make tanh(q + k) = 1 - 2 / (1 + e^2q e^2k) of many queries q fast.
+
+    >>> keys, query = torch.tensor([0.5, -20.0]), torch.tensor([1.0])
+    >>> torch.allclose(1 - 2 / (1 + powers(query) * key_powers(keys)), torch.tanh(query + keys))
+    True
+    """
+    fits = keys.device.type == "cpu" and keys.dtype.itemsize >= 4 and keys.numel() > 0
+    return powers(keys) if fits and bool(keys.abs().amax() <= LARGEST / 2) else None
 
 
 @final

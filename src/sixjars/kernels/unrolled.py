@@ -21,14 +21,6 @@ from torch.utils import _pytree as pytree
 
 from sixjars.flow.backend import AttendedRecurrence, AttentionSources
 from sixjars.flow.values import Context, State
-from sixjars.kernels.attention import (
-    BatchAttention,
-    ProductAttention,
-    TwoLevelSteps,
-    UpperSources,
-    upper_of,
-)
-from sixjars.kernels.cells import Back, Cell, Memory, Saved, Summands, summed
 from sixjars.kernels.products import (
     Factor,
     beside,
@@ -37,7 +29,20 @@ from sixjars.kernels.products import (
     outer_products,
     summed_rows,
 )
-from sixjars.model.cells import layer_weights
+from sixjars.kernels.steps import (
+    Back,
+    BatchAttention,
+    Cell,
+    Memory,
+    ProductAttention,
+    Saved,
+    Summands,
+    TwoLevelSteps,
+    UpperSources,
+    summed,
+    upper_of,
+)
+from sixjars.model.reference import layer_weights
 
 CellKind = Callable[[Tensor], Cell]
 """Makes the cell for tensors such as the given one."""

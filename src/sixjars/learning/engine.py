@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, final, get_args
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, final
 
 import numpy as np
 import torch
@@ -12,10 +12,10 @@ from torch import Tensor, nn, optim
 
 from sixjars.flow.backend import Backend
 from sixjars.flow.values import Batch
-from sixjars.kernels.choose import training_backend
+from sixjars.kernels.backends import Device, device_named, training_backend
 from sixjars.loss import Objective, SealedBatch
 from sixjars.recipe.sections import LearningSettings
-from sixjars_runtime.errors import RecipeError, unknown
+from sixjars_runtime.errors import RecipeError
 
 if TYPE_CHECKING:
     from lightning_fabric.loggers.logger import Logger
@@ -25,24 +25,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Engine: TypeAlias = "OneDevice | DistributedEngine"
-Device = Literal["auto", "cpu", "cuda", "mps"]
-
-
-def device_named(device: Device) -> torch.device:
-    """The device that `--device` means on this machine."""
-    if device not in get_args(Device):
-        raise RecipeError([unknown("device", device, get_args(Device))], "the command line")
-    has: dict[str, Any] = {
-        "cuda": torch.cuda.is_available,
-        "mps": torch.backends.mps.is_available,
-        "cpu": lambda: True,
-    }
-    names = [name for name, is_there in has.items() if device in (name, "auto") and is_there()]
-    if not names:
-        missing = "CUDA device" if device == "cuda" else "Apple GPU (mps)"
-        fault = f"--device {device} was asked for, but torch sees no {missing} here."
-        raise RecipeError([fault], "the command line")
-    return torch.device(names[0])
 
 
 @final

@@ -10,10 +10,9 @@ from torch import Tensor, nn
 from sixjars.flow.backend import Backend, LayerState
 from sixjars.flow.contracts import Bridge
 from sixjars.flow.values import Context, Prepared, State
-from sixjars.model.cells import CellName
 from sixjars.model.equations import raised, recurrence
 from sixjars.model.recurrent import Recurrent, joined
-from sixjars.model.reference import REFERENCE
+from sixjars.model.reference import REFERENCE, CellName
 
 QUERY = "s′_t"
 """The letter of the state that attention receives."""

@@ -16,10 +16,9 @@ from torch.nn import functional as F  # noqa: N812 - its name everywhere
 from sixjars.flow.backend import AttendedRecurrence, Backend, LayerState
 from sixjars.flow.contracts import Bridge
 from sixjars.flow.values import Context, Prepared, State
-from sixjars.model.cells import GATES, STACKS, CellName, layer_weights, states_of
 from sixjars.model.equations import directions, last_states, stacked
 from sixjars.model.layers import last_real, reordered, reversal
-from sixjars.model.reference import REFERENCE
+from sixjars.model.reference import GATES, REFERENCE, STACKS, CellName, layer_weights, states_of
 
 LETTERS = {"weight_ih": "U", "weight_hh": "W", "bias_ih": "b", "bias_hh": "b′"}
 Direction = Literal["forward", "backward", "both"]

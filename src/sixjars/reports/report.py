@@ -21,8 +21,8 @@ from sixjars.evaluation.bootstrap import interval_of
 from sixjars.evaluation.by_length import edges_of, scores_by_length
 from sixjars.evaluation.metrics import Interval, Metric, Outcome
 from sixjars.evaluation.score import encoded_batches, nbest_of
+from sixjars.kernels.backends import Device
 from sixjars.learning.checkpoints import read_cost
-from sixjars.learning.engine import Device
 from sixjars.progress import Reporter, duration, number_of
 from sixjars.recipe.allowed_code import AllowedCode
 from sixjars.reports.examples import (

@@ -24,7 +24,7 @@ from sixjars.evaluation.metrics import (
     why_zero,
 )
 from sixjars.evaluation.score import JudgedOutputs, judged
-from sixjars.learning.engine import Device, device_named
+from sixjars.kernels.backends import Device, device_named
 from sixjars.model.build import Network
 from sixjars.progress import Reporter, listening
 from sixjars.recipe.allowed_code import AllowedCode

@@ -12,7 +12,7 @@ from sixjars.data.dataset import Dataset
 from sixjars.drawing.matplotlib.faithfulness import draw_faithfulness
 from sixjars.evaluation.agreement import AttentionAgreement
 from sixjars.evaluation.faithfulness import CheckedExample, checked_examples, falls_of
-from sixjars.learning.engine import Device, device_named
+from sixjars.kernels.backends import Device, device_named
 from sixjars.progress import Reporter, listening
 from sixjars.recipe.allowed_code import AllowedCode
 from sixjars.runs.data.scored_files import file_dataset

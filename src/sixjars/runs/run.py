@@ -6,8 +6,8 @@ from typing import final
 
 from sixjars.evaluation.baselines.result import Baseline
 from sixjars.evaluation.metrics import Score
+from sixjars.kernels.backends import Device
 from sixjars.learning.checkpoints import TrainingCost, read_cost
-from sixjars.learning.engine import Device
 from sixjars.recipe.allowed_code import NOTHING, AllowedCode
 from sixjars.runs.baselines.run_baselines import sentence_of
 from sixjars.runs.folder.run_folder import history_of, open_run

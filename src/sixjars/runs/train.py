@@ -12,9 +12,9 @@ from sixjars.decoding import in_words
 from sixjars.evaluation.baselines.result import Baseline
 from sixjars.evaluation.metrics import Metric, metric_named, missed_of, why_zero
 from sixjars.evaluation.score import JudgedOutputs, judged
+from sixjars.kernels.backends import Device
 from sixjars.learning.checkpoints import read_cost
 from sixjars.learning.engine import (
-    Device,
     Engine,
     backend_of_training,
     fabric_for,

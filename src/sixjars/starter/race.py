@@ -20,8 +20,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final, Literal, final
 
+from sixjars.kernels.backends import Device
 from sixjars.learning.checkpoints import write_whole
-from sixjars.learning.engine import Device, fabric_for
+from sixjars.learning.engine import fabric_for
 from sixjars.progress import Reporter, duration, listening, number_of, usual_reporter
 from sixjars.recipe.allowed_code import NOTHING, AllowedCode
 from sixjars.recipe.files import overridden, read_text, values_from

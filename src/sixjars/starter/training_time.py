@@ -19,7 +19,8 @@ import torch
 from sixjars.data.dataset import Dataset
 from sixjars.data.fields import FIELDS
 from sixjars.data.storage.cache import Examples
-from sixjars.learning.engine import Device, Update, backend_of_training, fabric_for
+from sixjars.kernels.backends import Device
+from sixjars.learning.engine import Update, backend_of_training, fabric_for
 from sixjars.learning.loop import Trainer, TrainingHooks
 from sixjars.progress import Reporter, duration, listening, number_of
 from sixjars.recipe.allowed_code import NOTHING, AllowedCode

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any, Final, Literal, final
 
 from sixjars.data.tables.memory import MEMORY, given_tables
-from sixjars.learning.engine import Device, fabric_for
+from sixjars.kernels.backends import Device
+from sixjars.learning.engine import fabric_for
 from sixjars.progress import Reporter, listening
 from sixjars.recipe.allowed_code import AllowedCode
 from sixjars.recipe.files import values_of

@@ -18,7 +18,7 @@ from typing import Any, Final, final
 import torch
 
 from sixjars.data.tables.memory import tables_of, with_tables
-from sixjars.learning.engine import Device, device_named
+from sixjars.kernels.backends import Device, device_named
 from sixjars.progress import Reporter, duration, usual_reporter
 from sixjars.recipe.allowed_code import AllowedCode
 from sixjars.recipe.files import RecipeLike, overridden, values_from

@@ -24,10 +24,10 @@ from sixjars.data.text.tokenizer import (
     TextTokenizer,
     TokenizerFile,
     Tokens,
+    joined,
     tokenizer_of_file,
 )
 from sixjars.data.text.vectors import words_in
-from sixjars.data.text.word_pieces import joined
 from sixjars.data.text.wordllama import NAME as WORDLLAMA
 from sixjars.data.text.wordllama import package_folder, piece_vectors
 from sixjars.flow.limits import Count, Positive, Share

@@ -18,9 +18,16 @@ from sixjars.flow.backend import AttentionSources, Backend
 from sixjars.flow.contracts import Bridge, ModelPlan
 from sixjars.flow.limits import Size
 from sixjars.flow.values import Context, Encoded, Prepared
-from sixjars.model.layers import Linear, Start, StateProjection, by_source, masked_softmax
+from sixjars.model.layers import (
+    Linear,
+    Start,
+    StateProjection,
+    by_source,
+    masked_softmax,
+    non_empty,
+    softmax_in_segments,
+)
 from sixjars.model.reference import REFERENCE
-from sixjars.model.segments import non_empty, softmax_in_segments
 from sixjars_runtime.errors import ShapeError
 
 ScoreName = Literal["additive", "dot", "general"]

@@ -14,9 +14,16 @@ from sixjars.flow.backend import Backend
 from sixjars.flow.contracts import Bridge
 from sixjars.flow.limits import AboveZero, Size
 from sixjars.flow.values import Context, Encoded, Prepared
-from sixjars.model.layers import Linear, Start, StateProjection, for_queries, masked_softmax
+from sixjars.model.layers import (
+    Linear,
+    Start,
+    StateProjection,
+    for_queries,
+    masked_softmax,
+    non_empty,
+    softmax_in_segments,
+)
 from sixjars.model.reference import REFERENCE
-from sixjars.model.segments import non_empty, softmax_in_segments
 
 
 @final

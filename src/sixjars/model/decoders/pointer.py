@@ -16,10 +16,9 @@ from torch.nn import functional as F  # noqa: N812 - its name everywhere
 from sixjars.flow.contracts import Bridge, Generator, ModelPlan
 from sixjars.flow.limits import Layers, Share, Size
 from sixjars.flow.values import DecoderOutput, Encoded, Padded, Prepared, Rows, State, StepOutput
-from sixjars.model.cells import CellName, state_shape
 from sixjars.model.layers import Linear, by_source, shift_right, wide
 from sixjars.model.recurrent import Recurrent
-from sixjars.model.reference import backend_of
+from sixjars.model.reference import CellName, backend_of, state_shape
 from sixjars_runtime.special_tokens import GO, PAD, SPECIAL, STOP, UNK, SpecialTokens
 
 

@@ -26,11 +26,10 @@ from sixjars.flow.values import (
     State,
     StepOutput,
 )
-from sixjars.model.cells import CellName, state_shape
 from sixjars.model.conditional import QUERY, ConditionalRecurrent
 from sixjars.model.layers import Linear, WordEmbedding, by_source, shift_right, wide
 from sixjars.model.recurrent import Recurrent
-from sixjars.model.reference import REFERENCE, backend_of
+from sixjars.model.reference import REFERENCE, CellName, backend_of, state_shape
 from sixjars_runtime.errors import ShapeError
 from sixjars_runtime.special_tokens import GO, PAD, STOP, UNK, SpecialTokens
 

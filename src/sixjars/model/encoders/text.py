@@ -15,10 +15,9 @@ from sixjars.flow.backend import Backend
 from sixjars.flow.contracts import Encoder, ModelPlan
 from sixjars.flow.limits import Layers, Share, Size
 from sixjars.flow.values import Encoded, Layout, Padded, SegmentLevel, Segments
-from sixjars.model.cells import CellName
 from sixjars.model.layers import WordEmbedding, masked_softmax
 from sixjars.model.recurrent import Direction, DirectionalRNN
-from sixjars.model.reference import REFERENCE
+from sixjars.model.reference import REFERENCE, CellName
 from sixjars_runtime.errors import ShapeError
 
 

@@ -14,10 +14,9 @@ from sixjars.flow.backend import Backend
 from sixjars.flow.contracts import Encoder
 from sixjars.flow.limits import Layers, Share, Size
 from sixjars.flow.values import Encoded, Layout, Padded
-from sixjars.model.cells import CellName
 from sixjars.model.equations import NORM
 from sixjars.model.recurrent import Direction, DirectionalRNN
-from sixjars.model.reference import REFERENCE
+from sixjars.model.reference import REFERENCE, CellName
 from sixjars.model.visual import VisualInput
 from sixjars_runtime.errors import ShapeError
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any, final
 
 from sixjars.data.storage.features import FeatureStore
+from sixjars.kernels.backends import Device, device_named
 from sixjars.learning.checkpoints import write_whole
-from sixjars.learning.engine import Device, device_named
 from sixjars.progress import Reporter
 from sixjars.recipe.allowed_code import NOTHING, AllowedCode
 from sixjars.recipe.sections import Recipe

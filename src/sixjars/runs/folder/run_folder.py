@@ -22,7 +22,7 @@ import torch
 
 from sixjars.data.dataset import Fields
 from sixjars.flow.backend import Backend
-from sixjars.kernels.choose import prediction_backend
+from sixjars.kernels.backends import prediction_backend
 from sixjars.learning.checkpoints import RunFiles, check_shapes, load_weights, write_whole
 from sixjars.model.build import Network, Unfilled, build
 from sixjars.model.reference import REFERENCE

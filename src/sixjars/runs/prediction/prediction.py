@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sixjars.data.dataset import Dataset
 from sixjars.data.field import Positions
-from sixjars.data.text.word_pieces import joined
+from sixjars.data.text.tokenizer import joined
 from sixjars.evaluation.score import spelled
 from sixjars.flow.searching import Hypothesis
 from sixjars.flow.values import Layout

@@ -16,9 +16,8 @@ from sixjars.data.dataset import Dataset, InputRows
 from sixjars.data.field import Field
 from sixjars.evaluation.score import encoded_batch, hypotheses_of
 from sixjars.flow.values import Padded
-from sixjars.kernels.choose import in_precision
+from sixjars.kernels.backends import Device, device_named, in_precision
 from sixjars.kernels.products import Precision
-from sixjars.learning.engine import Device, device_named
 from sixjars.recipe.allowed_code import AllowedCode
 from sixjars.recipe.sections import SearchSettings
 from sixjars.runs.folder.run_folder import RunFolder, open_run

@@ -14,7 +14,7 @@ from sixjars.data.dataset import Dataset
 from sixjars.evaluation.posterior import posterior_of
 from sixjars.evaluation.score import encoded_batches
 from sixjars.flow.searching import Hypothesis
-from sixjars.learning.engine import Device, device_named
+from sixjars.kernels.backends import Device, device_named
 from sixjars.loss import truth_loss
 from sixjars.model.build import Network
 from sixjars.progress import number_of, tell

@@ -12,9 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sixjars.kernels.choose import compile_ahead
+from sixjars.kernels.backends import Device, compile_ahead, device_named
 from sixjars.kernels.products import Precision
-from sixjars.learning.engine import Device, device_named
 from sixjars.runs.prediction.predictor import Predictor, load
 from sixjars.serving.server.settings import ServerSettings
 from sixjars_runtime.errors import DataError, need
