@@ -1,7 +1,7 @@
 /* A step of additive attention and the softmax cross entropy, forwards and back; the log softmax.
 
    Dims: B batch, R rows (B, or those of search), S source positions, A attention features,
-         D source features, V vocabulary. `cells.py` and `output_loss.py` have the equations. */
+         D source features, V vocabulary. `steps.py` and `output_loss.py` have the equations. */
 
 #include "kernels.h"
 

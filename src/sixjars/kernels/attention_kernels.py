@@ -3,7 +3,7 @@
 Dims: B batch, R rows open in search, S source positions, T steps, A attention features, D source
       features.
 
-`cells` has the equations. Everything is computed in 32 bits, whatever it is stored in. Where
+`steps` has the equations. Everything is computed in 32 bits, whatever it is stored in. Where
 torch operations would write the tanh of every position and feature to memory at each step, these
 kernels compute it again.
 """

@@ -2,7 +2,7 @@
 
 Dims: R rows (K recurrences times B batch), B batch, H state features, G gate features.
 
-`cells` has the equations. Everything is computed in 32 bits, whatever it is stored in.
+`steps` has the equations. Everything is computed in 32 bits, whatever it is stored in.
 """
 
 from typing import Any, final

@@ -3,7 +3,7 @@ r"""The kernels of `cells.c` and `attention.c` for 32-bit floats on a CPU: cells
 Dims: K recurrences, B batch, R rows (K times B, or of search), H state features, S source
       positions, T steps, A attention features, D source features, V vocabulary, N tokens.
 
-`cells` has the equations, `compiling` compiles and loads the kernels.
+`steps` has the equations, `compiling` compiles and loads the kernels.
 """
 
 import ctypes
