@@ -84,6 +84,7 @@ def _sequence(
             dropout=0.2,
             tied=tied,
             conditional=settings.get("conditional", False),
+            backend=backend,
         )
 
     return make
@@ -94,8 +95,10 @@ def _pointer(cell: CellName, layers: int, bridge: str, visits: Visits) -> Callab
         made = _bridge(
             bridge, PointerDecoder, {"cell": cell, "size": SIZE, "layers": layers}, backend
         )
-        sizes = {"source_size": SIZE, "size": SIZE, "layers": layers, "attention": SIZE + 1}
-        return PointerDecoder(bridge=made, cell=cell, dropout=0.2, visits=visits, **sizes)
+        sizes: dict[str, Any] = {"source_size": SIZE, "size": SIZE, "attention": SIZE + 1}
+        sizes["layers"] = layers
+        options: dict[str, Any] = {"cell": cell, "visits": visits, "backend": backend}
+        return PointerDecoder(bridge=made, dropout=0.2, **options, **sizes)
 
     return make
 
@@ -104,7 +107,12 @@ def _label(bridge: str, *, multi_label: bool = False) -> Callable[..., LabelDeco
     def make(backend: Backend = REFERENCE) -> LabelDecoder:
         made = _bridge(bridge, LabelDecoder, {"size": SIZE}, backend)
         return LabelDecoder(
-            bridge=made, classes=CLASSES, size=SIZE, dropout=0.2, multi_label=multi_label
+            bridge=made,
+            classes=CLASSES,
+            size=SIZE,
+            dropout=0.2,
+            multi_label=multi_label,
+            backend=backend,
         )
 
     return make

@@ -191,8 +191,8 @@ def _question(
     *,
     unused: tuple[str, ...] = (),
 ) -> Case:
-    def make() -> Encoder:
-        question = TextEncoder(embedding=words(), size=3, direction="both")
+    def make(backend: Backend = REFERENCE) -> Encoder:
+        question = TextEncoder(embedding=words(), size=3, direction="both", backend=backend)
         return ImageQuestionEncoder(
             image=ImageEncoder(backbone=visual()), question=question, summary=summary
         )
@@ -221,7 +221,9 @@ HIERARCHIES = {
 CASES: dict[str, Case] = {
     "none": Case(lambda: NothingEncoder(size=6), lambda: {"nothing": Padded.of([[], [], []])}),
     "text-frozen-vectors": of_text(
-        lambda: TextEncoder(embedding=words(frozen=True), size=3, direction="both")
+        lambda backend=REFERENCE: TextEncoder(
+            embedding=words(frozen=True), size=3, direction="both", backend=backend
+        )
     ),
     **TEXTS,
     **HIERARCHIES,
@@ -255,17 +257,23 @@ CASES: dict[str, Case] = {
     **VIDEOS,
     "video-stacked": _video("both", "lstm", "both", layers=2),
     "video-features": Case(
-        lambda: VideoEncoder(backbone=features(), reads="both", size=3, dropout=0.2),
+        lambda backend=REFERENCE: VideoEncoder(
+            backbone=features(), reads="both", size=3, dropout=0.2, backend=backend
+        ),
         lambda: {"video": frames(features())},
         "video",
     ),
     "video-vectors": Case(
-        lambda: VideoEncoder(backbone=vectors(), size=3, dropout=0.2),
+        lambda backend=REFERENCE: VideoEncoder(
+            backbone=vectors(), size=3, dropout=0.2, backend=backend
+        ),
         lambda: {"video": frames(vectors())},
         "video",
     ),
     "video-given": Case(
-        lambda: VideoEncoder(backbone=given(), size=3, dropout=0.2),
+        lambda backend=REFERENCE: VideoEncoder(
+            backbone=given(), size=3, dropout=0.2, backend=backend
+        ),
         lambda: {"video": frames(given())},
         "video",
     ),

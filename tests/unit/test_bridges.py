@@ -9,7 +9,8 @@ import torch
 from sixjars.errors import ShapeError
 from sixjars.flow.contracts import Bridge
 from sixjars.flow.values import Encoded
-from sixjars.model.bridges import attention
+from sixjars.kernels import steps
+from sixjars.kernels.backends import TorchBackend
 from sixjars.model.bridges.attention import Attention
 from sixjars.model.bridges.every_step import EveryStep
 from sixjars.model.bridges.initial import InitialState
@@ -32,9 +33,10 @@ def test_attention_from_powers_is_the_same(
     at_once: int, scale: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without gradients the additive score is of e^{2k}, also where a tanh is 1 or -1."""
-    monkeypatch.setattr(attention, "AT_ONCE", at_once)
+    monkeypatch.setattr(steps, "AT_ONCE", at_once)
     torch.manual_seed(0)
-    bridge, query = Attention(source_size=4, state_size=6, size=5), scale * torch.randn(6, 6)
+    bridge = Attention(source_size=4, state_size=6, size=5, backend=TorchBackend())
+    query = scale * torch.randn(6, 6)
     mask = torch.tensor([[True, True, True], [True, False, False]])
     encoded = Encoded(torch.randn(2, 3, 4), mask, torch.randn(2, 4))
     wanted = bridge.step(query, bridge.start(encoded))

@@ -113,7 +113,8 @@ def test_a_vocabulary_grows_and_old_outputs_stay(words: Path, tmp_path: Path) ->
     one, two = (
         net.eval()(given.inputs, given.target).logits for net in (origin.predictor.network, network)
     )
-    assert torch.equal(one, two[..., : one.shape[-1]])
+    # One predicts and the other trains: their backends round differently.
+    torch.testing.assert_close(one, two[..., : one.shape[-1]], rtol=1e-5, atol=1e-6)
     assert torch.equal(one.argmax(-1), two.argmax(-1))
 
 

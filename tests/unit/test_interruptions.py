@@ -120,7 +120,7 @@ PHASES: dict[str, tuple[str, list[str], str]] = {
         "stopped before anything was kept in {out}; the same command begins again.",
     ),
     "training": (
-        "sixjars.loss.output_loss",
+        "sixjars.kernels.backends.output_loss",
         ["train"],
         "stopped at step 1 of 8; the same command with --resume goes on from there.",
     ),

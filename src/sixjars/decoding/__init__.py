@@ -31,7 +31,7 @@ from sixjars.decoding.scores import NEVER, HypothesisScoring, best_tokens
 from sixjars.flow.backend import Backend
 from sixjars.flow.contracts import Generator
 from sixjars.flow.searching import Hypothesis, Step
-from sixjars.flow.values import Padded, Prepared, Rows
+from sixjars.flow.values import Padded, Prepared, Rows, StepOutput
 from sixjars.recipe.sections import SearchSettings
 from sixjars_runtime.memory import MANY
 from sixjars_runtime.special_tokens import SpecialTokens
@@ -260,6 +260,18 @@ def _advanced(
     finished. Rows that have ended are computed with the others, but add to nothing.
     """
     scored, state = problem.stepped(running.token, running.state)
+    return _chosen(choose, problem, running, steps, scored, state)
+
+
+def _chosen(
+    choose: Choose,
+    problem: SearchProblem,
+    running: RowsRunning,
+    steps: int | Tensor,
+    scored: StepOutput,
+    state: Rows,
+) -> tuple[RowsRunning, SearchStep]:
+    """The rows after a step of the model, by the tokens that are chosen."""
     token_R, gained_R = choose(problem, scored.log_probabilities, running.output, steps)
     goes_R = running.open & (gained_R > NEVER)
     if isinstance(steps, Tensor):  # a graph has several steps, and may go beyond the last
@@ -285,7 +297,7 @@ def _advanced_greedily(
         scored, problem.choice_rules, running.open, running.total, steps
     )
     if choice is None:
-        return _advanced(_likeliest, problem, running, steps)
+        return _chosen(_likeliest, problem, running, steps, scored, state)
     token_R, gained_R, open_R, total_R = choice
     after = RowsRunning(token_R, state, open_R, total_R, None, running.each)
     return after, SearchStep(token_R, weights=scored.weights, gained=gained_R)

@@ -221,7 +221,8 @@ def walked_captured(
     shapes = tuple((tensor.shape, tensor.dtype) for tensor in [*given, *problem.state.tensors()])
     autocast = torch.is_autocast_enabled("cuda"), torch.get_autocast_dtype("cuda")
     settings = problem.settings.model_copy(update={"seed": 0})  # seeds are a tensor of the graph
-    key = (settings, problem.longest, problem.keeps_weights, shapes, addresses(generator), autocast)
+    fixed = settings, problem.longest, problem.keeps_weights, problem.backend
+    key = (*fixed, shapes, addresses(generator), autocast)
     with CAPTURING:
         graphs = GRAPHS.setdefault(generator, SearchGraphs())
     if not graphs.lock.acquire(blocking=False):

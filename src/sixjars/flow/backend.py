@@ -7,7 +7,8 @@ Dims: K stacks side by side, B batch, R rows open in search, T steps, S source p
 A backend is a value, as in thinc (https://thinc.ai/docs/api-backends): it is chosen once, from
 device, precision and `learning.fast`, and handed to every component that computes. `Reference` in
 `model.reference` computes each operation as its equation is written; those in `kernels` compute the
-same faster. What none of them changes is in the components themselves.
+same faster. Everything else (embeddings, dropout, softmax of other scores) is computed by the
+components themselves.
 """
 
 from abc import ABC, abstractmethod
@@ -75,7 +76,7 @@ class Backend(ABC):
     """What is printed behind the path of a training."""
 
     def __deepcopy__(self, _: dict[int, Any]) -> Self:
-        """The same backend, for it is a value."""
+        """The same backend, for a copy of a network too."""
         return self
 
     @abstractmethod

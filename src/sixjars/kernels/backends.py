@@ -10,13 +10,14 @@ what computes one step. Tensors that a kernel does not fit are left to torch ope
 
 import os
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from importlib.util import find_spec
-from typing import Any, Literal, final, get_args
+from typing import Any, Literal, Self, final, get_args
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F  # noqa: N812 - its name everywhere
 
 from sixjars.flow.backend import (
     AttendedRecurrence,
@@ -34,7 +35,7 @@ from sixjars.kernels.products import Precision, Products, check_precision, key_p
 from sixjars.kernels.steps import CELLS, AdditiveAttention, BatchAttention, Cell, attend_by_powers
 from sixjars.model.build import Network
 from sixjars.model.reference import REFERENCE, STEPS, by_torch, layer_weights
-from sixjars_runtime.errors import RecipeError, unknown
+from sixjars_runtime.errors import RecipeError, RunError, unknown
 
 Device = Literal["auto", "cpu", "cuda", "mps"]
 
@@ -47,6 +48,18 @@ class HandWritten(Backend):
         self.products = Products()
         self.unrolls_stacks = unrolls_stacks
         """Whether recurrences without attention are unrolled in training, or left to torch."""
+
+    def __deepcopy__(self, _: dict[int, Any]) -> Self:
+        """The same backend; packed matrices belong to the weights of one network."""
+        if self.products.packed:
+            raise RunError(
+                "a network that is packed for prediction cannot be copied; load the run again."
+            )
+        return self
+
+    def __reduce__(self) -> tuple[Callable[[str], Backend], tuple[str]]:
+        """A backend that is unpickled is chosen again, for its kernels are of this machine."""
+        return _of_kind, (type(self).__name__,)
 
     @abstractmethod
     def cell_for(self, name: str, like: Tensor) -> Cell:
@@ -63,8 +76,13 @@ class HandWritten(Backend):
         """As `output_loss.loss_gradient`; the gradient may overwrite the logits."""
 
     def unrolls(self, inputs: Tensor) -> bool:
-        """Whether all steps of such inputs are one call: it pays where gradients are needed."""
-        return torch.is_grad_enabled() and not torch.compiler.is_compiling()
+        """Whether all steps of such inputs are one call.
+
+        It pays where gradients are needed, and on a GPU, where few large kernels are faster than
+        many small ones.
+        """
+        wanted = torch.is_grad_enabled() or inputs.is_cuda
+        return wanted and not torch.compiler.is_compiling()
 
     def linear(self, inputs: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         """As the interface says; by the packed matrix where there is one."""
@@ -113,7 +131,8 @@ class HandWritten(Backend):
         for layer, before in enumerate(layers):
             below, bias, weight, bias_hh = layer_weights(stack, layer)
             if layer > 0:
-                given = self.linear(after[-1][0], below, bias)
+                output_BH = F.dropout(after[-1][0], stack.dropout, stack.training)
+                given = self.linear(output_BH, below, bias)
             after.append(self.cell(name, given, self.linear(before[0], weight, bias_hh), before))
         return after
 
@@ -252,10 +271,6 @@ class CompiledBackend(HandWritten):
 class TritonBackend(HandWritten):
     """Steps as Triton kernels, on CUDA; a network that is not there yet is computed by torch."""
 
-    def unrolls(self, inputs: Tensor) -> bool:
-        """Also without gradients: few large kernels are faster than many small ones."""
-        return super().unrolls(inputs) or _on_cuda(inputs)
-
     def cell_for(self, name: str, like: Tensor) -> Cell:
         """A kernel, where the cell has one."""
         if not _on_cuda(like):
@@ -305,6 +320,13 @@ class TritonBackend(HandWritten):
 def _on_cuda(like: Tensor) -> bool:
     """Whether Triton's kernels can read such a tensor: on CUDA, or in its interpreter."""
     return like.is_cuda or os.environ.get("TRITON_INTERPRET") == "1"
+
+
+def _of_kind(name: str) -> Backend:
+    """A backend of such a kind, as far as there is one here."""
+    if name == "TritonBackend":
+        return TritonBackend()
+    return prediction_backend("cpu") if name == "CompiledBackend" else TorchBackend()
 
 
 def _name_of(stack: nn.RNNBase) -> str:

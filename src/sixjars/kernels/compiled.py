@@ -72,8 +72,10 @@ def fits(like: Tensor) -> bool:
 
 
 def predicts(like: Tensor) -> bool:
-    """Whether they fit, and nothing learns: they have no backward pass, and no casts."""
-    return fits(like) and not torch.is_grad_enabled() and not torch.is_autocast_enabled("cpu")
+    """Whether they fit, and nothing learns or is traced: they have no backward pass, and no casts."""
+    traced = torch.compiler.is_compiling() or torch.jit.is_tracing()  # type: ignore[no-untyped-call,attr-defined]
+    other = torch.is_grad_enabled() or traced or torch.is_autocast_enabled("cpu")
+    return not other and fits(like)
 
 
 _PLAIN = (Tensor, torch.nn.Parameter)

@@ -18,6 +18,7 @@ from torch.nn import functional as F  # noqa: N812 - its name everywhere
 from torch.utils.weak import WeakIdKeyDictionary
 
 from sixjars.kernels.processor import FEWEST, FEWEST_ONCE, FEWEST_STEPS, HAS_ONEDNN
+from sixjars.model.layers import Linear
 from sixjars_runtime.errors import RecipeError, unknown
 
 Precision = Literal["32", "bf16", "int8"]
@@ -267,7 +268,7 @@ class Products:
         if precision != "int8" and not HAS_ONEDNN:
             return
         for module in modules:
-            if isinstance(module, nn.Linear | nn.RNNBase):
+            if isinstance(module, Linear | nn.RNNBase):  # others do not ask for a packed form
                 matrices = [each for each in module.parameters(recurse=False) if each.dim() == 2]
                 large = [each for each in matrices if each.numel() >= FEWEST]
                 if any(each.dtype == torch.float32 for each in large):
@@ -276,7 +277,7 @@ class Products:
 
     def packed_form(self, weight: Tensor) -> PackedMatrix | None:
         """The packed form of a weight; None without one, and where it learns or has learned."""
-        if not self.packed or torch.is_grad_enabled():
+        if torch.compiler.is_compiling() or not self.packed or torch.is_grad_enabled():
             return None
         matrix: PackedMatrix | None = self.packed.get(weight)
         return matrix if matrix is not None and matrix.version == weight._version else None

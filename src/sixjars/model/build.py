@@ -47,7 +47,7 @@ GIVEN: Mapping[str, tuple[str, ...]] = {
         *("source_size", "summary_size", "segment_size", "state_size", "state_count"),
         "backend",
     ),
-    "decoder": ("bridge", "source_size"),
+    "decoder": ("bridge", "source_size", "backend"),
 }
 """Parameters that come from other components, never from a recipe; those of the data are extra."""
 

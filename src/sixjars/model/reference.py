@@ -92,6 +92,10 @@ def state_shape(settings: Mapping[str, Any]) -> StateShape:
 class Reference(Backend):
     """The equations of the components; recurrences without attention are torch's own modules."""
 
+    def __reduce__(self) -> str:
+        """The name of the one there is, for pickle."""
+        return "REFERENCE"
+
     def linear(self, inputs: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         """As the interface says."""
         return F.linear(inputs, weight, bias)
@@ -174,8 +178,3 @@ def by_torch(stack: nn.RNNBase, inputs: Tensor, first: State | None) -> Tensor:
 
 
 REFERENCE: Final = Reference()
-
-
-def backend_of(component: nn.Module) -> Backend:
-    """The backend of a component; the reference where it has none."""
-    return getattr(component, "backend", REFERENCE)

@@ -12,6 +12,7 @@ from sixjars.decoding import in_words
 from sixjars.evaluation.baselines.result import Baseline
 from sixjars.evaluation.metrics import Metric, metric_named, missed_of, why_zero
 from sixjars.evaluation.score import JudgedOutputs, judged
+from sixjars.flow.backend import Backend
 from sixjars.kernels.backends import Device
 from sixjars.learning.checkpoints import read_cost
 from sixjars.learning.engine import (
@@ -200,10 +201,10 @@ def _cross_validated(
 
 
 def _train(run: RunFolder, options: TrainingOptions, *, fabric: Engine, reporter: Reporter) -> Run:
-    blueprint, splits = fit(
+    blueprint, splits, backend = fit(
         run, resume=options.resume, start=options.start, fabric=fabric, reporter=reporter
     )
-    trained, model = _finished(run, blueprint, splits, fabric, reporter)
+    trained, model = _finished(run, blueprint, splits, fabric, backend, reporter)
     has_held_out = run.recipe.learning.folds is None  # else a baseline has no rows to be scored on
     if model is None or not options.baselines or not has_held_out:
         return trained
@@ -231,7 +232,7 @@ def fit(
     fabric: Engine,
     reporter: Reporter,
     enough: Callable[[], bool] = lambda: False,
-) -> tuple[Blueprint, Splits]:
+) -> tuple[Blueprint, Splits, Backend]:
     """Train, choosing weights by the validation set; the test set is not scored yet.
 
     Training pauses after the update at which `enough` is true; it goes on when it is resumed.
@@ -252,7 +253,8 @@ def fit(
     if resume:
         run.check_data(splits.fingerprints)
     check_fits(blueprint, splits, fabric.device, shares=fabric.world_size if fabric.shares else 1)
-    network = fresh_network(blueprint, splits, backend_of_training(fabric, recipe.learning))
+    backend = backend_of_training(fabric, recipe.learning)
+    network = fresh_network(blueprint, splits, backend)
     if origin is not None:
         reporter.note(origin.hand_over(network, blueprint, splits.fields))
     hooks = _training_hooks(network, splits, run, reporter, enough)
@@ -269,7 +271,7 @@ def fit(
     for sentence in notes_on(splits) if is_whole else ():
         reporter.note(sentence)
     _run(trainer, run)
-    return blueprint, splits
+    return blueprint, splits, backend
 
 
 def _run(trainer: Trainer, run: RunFolder) -> None:
@@ -384,13 +386,17 @@ def _validation(
 
 
 def _finished(
-    run: RunFolder, blueprint: Blueprint, splits: Splits, fabric: Engine, reporter: Reporter
+    run: RunFolder,
+    blueprint: Blueprint,
+    splits: Splits,
+    fabric: Engine,
+    backend: Backend,
+    reporter: Reporter,
 ) -> tuple[Run, JudgedOutputs | None]:
     """Score the final weights and keep the scores; one process of several does that."""
     recipe, scored, dropped = run.recipe, splits.scored, splits.train.dropped
     if fabric.global_rank != 0:
         return Run(run.folder, (), len(scored), scored.where, splits.skipped, dropped, ()), None
-    backend = backend_of_training(fabric, run.recipe.learning)
     network = run.network(blueprint, splits.fields, backend).to(fabric.device)
     metrics = metrics_of(recipe, run.outside)
     model = judged(network, scored, recipe.evaluation, metrics, training=splits.train)

@@ -224,8 +224,10 @@ class MediaField(FileField):
                 numbers = self._numbers(list(decoded.values()))
                 self.store.add([keys[name] for name in decoded], numbers)
             reporter.preparing(what, done=begin + len(block), total=len(names))
-        broken = {keys[name]: sentence for name, sentence in faults.items() if name in keys}
-        faults |= {name: broken[key] for name, key in keys.items() if key in broken}
+        broken = {keys[name]: name for name in faults if name in keys}
+        for name, key in keys.items():
+            if key in broken:  # the same content under another name
+                faults[name] = faults[broken[key]].replace(broken[key], name, 1)
         return {self.key_column: keys}, faults
 
     def _numbers(self, files: Sequence[Pixels]) -> list[NDArray[Any]]:

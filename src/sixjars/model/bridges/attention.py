@@ -91,7 +91,8 @@ class AttentionScore(nn.Module):
             queries_BNA = by_source(queries, keys.shape[0])
             return torch.bmm(keys, queries_BNA.transpose(1, 2)).transpose(1, 2)
         mixed_BNSA = by_source(queries, keys.shape[0]).unsqueeze(2) + keys.unsqueeze(1)
-        scores_BNS1: Tensor = self.score(torch.tanh(mixed_BNSA))
+        tanh_BNSA = mixed_BNSA.tanh() if torch.is_grad_enabled() else mixed_BNSA.tanh_()
+        scores_BNS1: Tensor = self.score(tanh_BNSA)
         return scores_BNS1.squeeze(-1)
 
     def equation(self, query: str, vector: str) -> str:
@@ -240,7 +241,6 @@ class TwoLevelAttention(Bridge):
         backend: Backend = REFERENCE,
     ) -> None:
         super().__init__()
-        self.backend = backend
         if not segment_size:
             raise ShapeError(
                 "bridge: two_level attends to the segments of a text and to the words in them, but "

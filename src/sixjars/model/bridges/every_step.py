@@ -40,7 +40,6 @@ class EveryStep(Bridge):
         backend: Backend = REFERENCE,
     ) -> None:
         super().__init__()
-        self.backend = backend
         self.context_size = summary_size
         self.first = StateProjection(summary_size, state_size, state_count, start, backend)
 

@@ -42,7 +42,6 @@ class InitialState(Bridge):
         backend: Backend = REFERENCE,
     ) -> None:
         super().__init__()
-        self.backend = backend
         self.first = StateProjection(summary_size, state_size, state_count, start, backend)
 
     def start(self, encoded: Encoded) -> Prepared:

@@ -67,7 +67,6 @@ class LocationAttention(Bridge):
         backend: Backend = REFERENCE,
     ) -> None:
         super().__init__()
-        self.backend = backend
         self.context_size = source_size
         self.radius = radius
         read_size = summary_size or source_size

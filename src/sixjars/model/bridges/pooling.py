@@ -75,7 +75,6 @@ class AttentionPooling(Bridge):
         backend: Backend = REFERENCE,
     ) -> None:
         super().__init__()
-        self.backend = backend
         self.segment_size = segment_size
         self.reads_summary = join_summary
         pooled_size = segment_size or source_size

@@ -12,12 +12,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from sixjars.flow.backend import Backend
 from sixjars.flow.contracts import Bridge, Decoder, ModelPlan, OutputChoice, StateShape
 from sixjars.flow.limits import Share, Size
 from sixjars.flow.searching import Hypothesis
 from sixjars.flow.values import Context, DecoderOutput, Encoded, Padded, StepOutput
 from sixjars.model.layers import Linear, wide
-from sixjars.model.reference import backend_of
+from sixjars.model.reference import REFERENCE
 
 LIKELY = 0.5
 """The least probability of each label with `multi_label`."""
@@ -60,10 +61,10 @@ class LabelDecoder(Decoder):
         multi_label: bool = False,
         size: Size = 128,
         dropout: Share = 0.0,
+        backend: Backend = REFERENCE,
     ) -> None:
         super().__init__()
         self.bridge = bridge
-        backend = backend_of(bridge)
         self.multi_label = multi_label
         self.dropout = nn.Dropout(dropout)
         self.mix: Linear | None = None

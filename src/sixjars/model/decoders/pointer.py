@@ -13,12 +13,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 - its name everywhere
 
+from sixjars.flow.backend import Backend
 from sixjars.flow.contracts import Bridge, Generator, ModelPlan
 from sixjars.flow.limits import Layers, Share, Size
 from sixjars.flow.values import DecoderOutput, Encoded, Padded, Prepared, Rows, State, StepOutput
 from sixjars.model.layers import Linear, by_source, shift_right, wide
 from sixjars.model.recurrent import Recurrent
-from sixjars.model.reference import CellName, backend_of, state_shape
+from sixjars.model.reference import REFERENCE, CellName, state_shape
 from sixjars_runtime.special_tokens import GO, PAD, SPECIAL, STOP, UNK, SpecialTokens
 
 
@@ -80,10 +81,10 @@ class PointerDecoder(Generator):
         dropout: Share = 0.0,
         attention: Size = 128,
         visits: Literal["all", "some"] = "all",
+        backend: Backend = REFERENCE,
     ) -> None:
         super().__init__()
         self.bridge = bridge
-        backend = backend_of(bridge)
         width = source_size + bridge.context_size
         stack: dict[str, Any] = {"cell": cell, "size": size, "layers": layers, "dropout": dropout}
         self.rnn = Recurrent(input_size=width, backend=backend, **stack)

@@ -29,7 +29,7 @@ from sixjars.flow.values import (
 from sixjars.model.conditional import QUERY, ConditionalRecurrent
 from sixjars.model.layers import Linear, WordEmbedding, by_source, shift_right, wide
 from sixjars.model.recurrent import Recurrent
-from sixjars.model.reference import REFERENCE, CellName, backend_of, state_shape
+from sixjars.model.reference import REFERENCE, CellName, state_shape
 from sixjars_runtime.errors import ShapeError
 from sixjars_runtime.special_tokens import GO, PAD, STOP, UNK, SpecialTokens
 
@@ -128,10 +128,11 @@ class SequenceDecoder(Generator):
         tied: bool = False,
         copying: bool = False,
         conditional: bool = False,
+        backend: Backend = REFERENCE,
     ) -> None:
         super().__init__()
         self.bridge = bridge
-        self.backend = backend = backend_of(bridge)
+        self.backend = backend
         self.embedding = embedding
         self.embedding.tag = "dec"
         self.tied = tied
