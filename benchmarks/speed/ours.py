@@ -75,7 +75,7 @@ def network_of(case: Case) -> Network:
     )
     words = WordEmbedding(vocabulary=sizes.vocabulary, size=sizes.embedding)
     bridge = bridge_of(case.bridge, encoder, sizes.hidden, computes)
-    decoder = SequenceDecoder(bridge=bridge, embedding=words, size=sizes.hidden)
+    decoder = SequenceDecoder(bridge=bridge, embedding=words, size=sizes.hidden, **computes)
     return Network(encoder, decoder, **computes)
 
 
