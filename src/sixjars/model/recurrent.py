@@ -155,7 +155,7 @@ class Recurrent(nn.Module):
         hidden, cells = (
             [tensor for tensor in kind if tensor is not None] for kind in zip(*layers, strict=True)
         )
-        return State(torch.stack(hidden, 1), torch.stack(cells, 1) if cells else None, attended)
+        return State(_stacked(hidden), _stacked(cells) if cells else None, attended)
 
     def first(self, vectors: Tensor, attended: Tensor | None = None) -> State:
         """The initial state from (B, L * H * states): all hidden vectors, then memory cells."""
@@ -165,6 +165,11 @@ class Recurrent(nn.Module):
     def equations(self, *, reads: str) -> list[str]:
         """The initial state where it has several vectors, the cell, and the layers above."""
         return stacked(self.cell, self.layers, self.tag, reads=reads)
+
+
+def _stacked(layers: list[Tensor]) -> Tensor:
+    """The layers beside each other, (B, L, H); one alone is not copied."""
+    return torch.stack(layers, 1) if len(layers) > 1 else layers[0].unsqueeze(1)
 
 
 def joined(states: list[Tensor], contexts: list[Context]) -> tuple[Tensor, Context]:
