@@ -22,6 +22,7 @@ from sixjars.kernels import products
 from sixjars.kernels.backends import HandWritten, TorchBackend, in_precision
 from sixjars.kernels.products import PackedMatrix, Precision, has_bf16
 from sixjars.model.build import Network
+from sixjars.model.layers import Linear
 from sixjars.model.recurrent import Recurrent
 from sixjars.model.reference import CellName
 from sixjars.samples.transliteration import transliteration
@@ -117,6 +118,17 @@ def test_it_can_be_saved_and_trained_as_before() -> None:
         for weight in packed.parameters():
             weight.mul_(2)
         assert not torch.allclose(packed(*given).logits, wanted)
+
+
+@torch.no_grad()
+def test_a_weight_that_has_learned_since_is_not_the_packed_one() -> None:
+    backend = TorchBackend()
+    layer, inputs = Linear(8, 6, backend=backend), torch.randn(3, 8)
+    backend.pack([layer], "int8")
+    packed = layer(inputs)
+    assert not torch.equal(packed, F.linear(inputs, layer.weight, layer.bias))
+    layer.weight.mul_(2)
+    assert torch.equal(layer(inputs), F.linear(inputs, layer.weight, layer.bias))
 
 
 def test_a_trained_run_answers_the_same(learned: Path, monkeypatch: pytest.MonkeyPatch) -> None:
