@@ -17,7 +17,6 @@ from typing import Any, Literal, Self, final, get_args
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F  # noqa: N812 - its name everywhere
 
 from sixjars.flow.backend import (
     AttendedRecurrence,
@@ -34,7 +33,7 @@ from sixjars.kernels.output_loss import loss_gradient, output_loss
 from sixjars.kernels.products import Precision, Products, check_precision, key_powers, linear
 from sixjars.kernels.steps import CELLS, AdditiveAttention, BatchAttention, Cell, attend_by_powers
 from sixjars.model.build import Network
-from sixjars.model.reference import REFERENCE, STEPS, by_torch, layer_weights
+from sixjars.model.reference import REFERENCE, STEPS, advanced, by_torch, layer_weights
 from sixjars_runtime.errors import RecipeError, RunError, unknown
 
 Device = Literal["auto", "cpu", "cuda", "mps"]
@@ -119,22 +118,9 @@ class HandWritten(Backend):
         weight, bias, _, _ = layer_weights(stack, 0)
         states = []
         for given_BG in self.linear(inputs, weight, bias).unbind(1):
-            layers = self._advanced(name, stack, given_BG, layers)
+            layers = advanced(self, name, stack, given_BG, layers)
             states.append(layers[-1][0])
         return torch.stack(states, dim=1)
-
-    def _advanced(
-        self, name: str, stack: nn.RNNBase, given: Tensor, layers: list[LayerState]
-    ) -> list[LayerState]:
-        """All layers after one step, from U x + b of the first."""
-        after: list[LayerState] = []
-        for layer, before in enumerate(layers):
-            below, bias, weight, bias_hh = layer_weights(stack, layer)
-            if layer > 0:
-                output_BH = F.dropout(after[-1][0], stack.dropout, stack.training)
-                given = self.linear(output_BH, below, bias)
-            after.append(self.cell(name, given, self.linear(before[0], weight, bias_hh), before))
-        return after
 
     def cell(self, name: str, given: Tensor, recurrent: Tensor, before: LayerState) -> LayerState:
         """As the interface says."""

@@ -11,14 +11,21 @@ from typing import Any, Literal, cast, final
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F  # noqa: N812 - its name everywhere
 
 from sixjars.flow.backend import AttendedRecurrence, Backend, LayerState
 from sixjars.flow.contracts import Bridge
 from sixjars.flow.values import Context, Prepared, State
 from sixjars.model.equations import directions, last_states, stacked
 from sixjars.model.layers import last_real, reordered, reversal
-from sixjars.model.reference import GATES, REFERENCE, STACKS, CellName, layer_weights, states_of
+from sixjars.model.reference import (
+    GATES,
+    REFERENCE,
+    STACKS,
+    CellName,
+    advanced,
+    layer_weights,
+    states_of,
+)
 
 LETTERS = {"weight_ih": "U", "weight_hh": "W", "bias_ih": "b", "bias_hh": "b′"}
 Direction = Literal["forward", "backward", "both"]
@@ -80,15 +87,7 @@ class Recurrent(nn.Module):
 
     def advance(self, given: Tensor, state: list[LayerState]) -> list[LayerState]:
         """One step of every layer from the first layer's projected input (B, G)."""
-        after: list[LayerState] = []
-        for layer, before in enumerate(state):
-            below, bias, weight, bias_hh = layer_weights(self.stack, layer)
-            if layer > 0:
-                output_BH = F.dropout(after[-1][0], self.dropout, self.training)
-                given = self.backend.linear(output_BH, below, bias)
-            recurrent_BG = self.backend.linear(before[0], weight, bias_hh)
-            after.append(self.backend.cell(self.cell, given, recurrent_BG, before))
-        return after
+        return advanced(self.backend, self.cell, self.stack, given, state)
 
     def unroll(
         self, inputs: Tensor, state: State, bridge: Bridge, prepared: Prepared

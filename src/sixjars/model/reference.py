@@ -166,6 +166,21 @@ class Reference(Backend):
         return None
 
 
+def advanced(
+    backend: Backend, name: str, stack: nn.RNNBase, given: Tensor, state: list[LayerState]
+) -> list[LayerState]:
+    """One step of every layer of a stack, from the first layer's g = U x + b (B, G)."""
+    after: list[LayerState] = []
+    for layer, before in enumerate(state):
+        below, bias, weight, bias_hh = layer_weights(stack, layer)
+        if layer > 0:
+            output_BH = F.dropout(after[-1][0], stack.dropout, stack.training)
+            given = backend.linear(output_BH, below, bias)
+        recurrent_BG = backend.linear(before[0], weight, bias_hh)
+        after.append(backend.cell(name, given, recurrent_BG, before))
+    return after
+
+
 def by_torch(stack: nn.RNNBase, inputs: Tensor, first: State | None) -> Tensor:
     """The top layer's states (B, T, H) by torch's own stack."""
     state: Tensor | tuple[Tensor, Tensor] | None = None
