@@ -58,6 +58,23 @@ def test_names_above_sentences(first: list[str], below: Pairs) -> None:
     assert header_verdict([first, *below]) == "yes"
 
 
+LATIN_CYRILLIC = [
+    [f"{a}o{b}", f"{c}о{d}"]
+    for a, c in zip("dvsn", "двсн", strict=True)
+    for b, d in zip("mlptk", "млптк", strict=True)
+]
+
+
+@pytest.mark.parametrize(
+    "first",
+    [["Latn", "Cyrl"], ["latn", "cyrl"], ["EN", "DEU"], ["source", "traget"]],
+)
+def test_a_first_row_unlike_all_others_is_asked_about(first: list[str]) -> None:
+    assert header_verdict([first, *LATIN_CYRILLIC]) == "unclear"
+    assert header_verdict([first, *LATIN_CYRILLIC[:9]]) == "no"
+    assert header_verdict([["dva", "два"], *LATIN_CYRILLIC]) == "no"
+
+
 @pytest.mark.parametrize(
     ("first", "below"),
     [

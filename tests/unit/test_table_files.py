@@ -154,3 +154,16 @@ def test_the_delimiter_is_the_one_that_gives_the_columns(
     table = table_file(path, columns, TableSettings())
     assert table is not None
     assert getattr(table, "delimiter", None) == delimiter
+
+
+def test_the_delimiter_is_asked_about_where_no_line_is_split_by_it() -> None:
+    """A comma in a text is no delimiter where other lines have their columns."""
+    from sixjars.data.tables.table_file import picked
+
+    records = [(1, ["so, so"]), (2, ["good", "pos"]), (3, ["no, thanks"])]
+    first, _, last = (record for _, record in picked(records, {"label": 2}, empty=False))
+    asks = "Is the delimiter ','? Then write `data.delimiter: ','`."
+    short = "has 1 column, but column 2 is asked for."
+    assert isinstance(first, RowFault)
+    assert isinstance(last, RowFault)
+    assert (first.sentence, last.sentence) == (f"{short} {asks}", short)

@@ -91,6 +91,8 @@ _END: Final = re.compile(r"[.!?…:;।。！？؟۔]['\"”’»)\]]*$")
 _FEWEST: Final = 10  # rows below which the style of a first row says nothing for sure
 _MANY: Final = 100  # rows in which the words of a sentence would come again
 # Looser shares find more headers, and take more first examples for headers.
+_ASKED_FROM: Final = 20
+"""Texts below a first line that is only unlike them: of fewer, none may happen to be like it."""
 _SELDOM: Final = 0.05
 _MOSTLY: Final = 0.8
 
@@ -340,7 +342,46 @@ def header_verdict(records: Sequence[Sequence[str]]) -> str:
     if longer or elsewhere == "yes" or "type" in signs or all(known):
         return "yes"
     verdict = _by_style(_styles(first, columns, signs), len(below))
-    return elsewhere if verdict == "no" else verdict
+    return _by_others(elsewhere, first, columns) if verdict == "no" else verdict
+
+
+def _by_others(verdict: str, first: Sequence[str], columns: Sequence[Sequence[str]]) -> str:
+    """The verdict of column names in any language; `unclear` where the cells are only unlike others."""
+    return "unclear" if verdict == "no" and _is_unlike(first, columns) else verdict
+
+
+def _is_unlike(first: Sequence[str], columns: Sequence[Sequence[str]]) -> bool:
+    """Whether first cells over many texts may be names: it is only asked about, never decided.
+
+    One is a usual name of a column, or of a script that hardly any text below has; or all are in
+    capitals where hardly any text is.
+
+    >>> below = ["dom", "voda", "selo", "noch"] * 5
+    >>> [_is_unlike([cell], [below]) for cell in ("LATN", "dva", "source")]
+    [True, False, True]
+    >>> _is_unlike(["latn", "cyrl"], [below, ["дом", "вода", "село", "ночь"] * 5])
+    True
+    """
+    pairs = [(cell, [*filter(None, column)]) for cell, column in zip(first, columns, strict=True)]
+    pairs = [(cell, texts) for cell, texts in pairs if cell]
+    if not pairs or min(len(texts) for _, texts in pairs) < _ASKED_FROM:
+        return False
+    if any(len(cell) > 3 and cell.lower() in KNOWN for cell, _ in pairs):  # 'hi' is a greeting, too
+        return True
+    foreign, capital = [], []
+    for cell, texts in pairs:
+        rare = _SELDOM * len(texts)
+        scripts = _scripts(cell)
+        foreign.append(
+            bool(scripts) and sum(bool(scripts & _scripts(text)) for text in texts) <= rare
+        )
+        capital.append(cell.isupper() and sum(map(str.isupper, texts)) <= rare)
+    return any(foreign) or all(capital)
+
+
+def _scripts(text: str) -> set[str]:
+    """The scripts of the letters of a text, by the first word of their Unicode names."""
+    return {unicodedata.name(letter, "").partition(" ")[0] for letter in text if letter.isalpha()}
 
 
 def _fit_longer(named: Sequence[str], signs: Sequence[str], known: list[bool], rows: int) -> bool:

@@ -339,16 +339,20 @@ def picked(
 ) -> Iterator[Record]:
     """The columns with these numbers of each record; texts may be empty with `empty`."""
     needed = max(numbers.values())
+    splits = False
     for line, fields in records:
         if isinstance(fields, RowFault):
             yield line, fields
         elif len(fields) >= needed:
+            splits = True
             yield line, {key: fields[number - 1] for key, number in numbers.items()}
         elif empty and not any(map(str.strip, fields)):
             yield line, dict.fromkeys(numbers, "")
         else:
             count = f"{len(fields)} column{'s' if len(fields) > 1 else ''}"
-            short = f"has {count}, but column {needed} is asked for.{other_delimiter(fields)}"
+            short = f"has {count}, but column {needed} is asked for."
+            if not splits:  # no other line has its columns either
+                short += other_delimiter(fields)
             yield line, RowFault(line, "the line is empty." if fields == [""] else short)
 
 
